@@ -171,7 +171,9 @@ impl Cuts {
             return None;
         }
         let cut = |i: u64| range.lower + u32::try_from(width * i / u64::from(parts)).unwrap_or(0);
-        Self::new((1..u64::from(parts)).map(cut).collect::<Vec<_>>()).ok()
+        let cuts = Self::new((1..u64::from(parts)).map(cut).collect::<Vec<_>>()).ok()?;
+        // The key 0xffffffff cannot stand alone: as an upper bound it is inside.
+        cuts.divide(range).then_some(cuts)
     }
 
     /// The boundaries.
@@ -401,10 +403,11 @@ mod tests {
     fn the_narrowest_range_cannot_be_cut() {
         assert_eq!(range(7, 8).middle(), None);
         assert_eq!(Cuts::even(range(7, 8), 2), None);
+        assert_eq!(Cuts::even(range(u32::MAX - 1, u32::MAX), 2), None);
         assert_eq!(range(7, 9).middle(), Some(8));
         assert_eq!(
             Cuts::even(KeyRange::FULL, 4).unwrap().as_slice(),
-            [0x4000_0000, 0x7fff_ffff, 0xbfff_ffff]
+            [0x4000_0000, 0x8000_0000, 0xc000_0000]
         );
     }
 
