@@ -4,4 +4,9 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod clock;
 pub mod ids;
+pub mod log;
+pub mod pending;
+pub mod state;
+mod sync;
