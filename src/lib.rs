@@ -10,3 +10,4 @@ pub mod log;
 pub mod pending;
 pub mod state;
 mod sync;
+pub mod table;

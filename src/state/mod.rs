@@ -31,12 +31,14 @@
 //! | Deleted | Init | the leader | - |
 
 mod entry;
+mod facts;
 mod record;
 mod rejection;
 mod resolve;
 pub mod rules;
 
 pub use entry::{Body, CHANGES_MAX, Change, Entry, PARTS_MAX};
+pub use facts::Facts;
 pub use record::{Record, Row, State};
 pub use rejection::Rejection;
 pub use resolve::{

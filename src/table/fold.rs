@@ -1,0 +1,537 @@
+//! The fold itself: rows and facts, and how an entry changes them.
+
+use super::digest::Digest;
+use super::error::Error;
+use super::index::Indexes;
+use crate::ids::{BrokerId, BundleId, Epoch, KeyRange, Namespace, Position, SessionToken};
+use crate::state::{
+    Accepted, COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
+    resolve_entry,
+};
+use std::collections::BTreeMap;
+
+/// Ownership as the log says it is, up to a position.
+///
+/// # Examples
+///
+/// ```
+/// use deedbook::ids::{Holder, Position, SessionToken};
+/// use deedbook::state::{Body, Entry};
+/// use deedbook::table::Table;
+///
+/// let mut table = Table::default();
+/// let create = Entry {
+///     author: Holder::new("broker-1:8080".parse()?, SessionToken::new(1)),
+///     counter: 1,
+///     epoch: None,
+///     body: Body::CreateNamespace {
+///         namespace: "acme/orders".parse()?,
+///         cuts: None,
+///         applied: Position::ZERO,
+///     },
+/// };
+/// let applied = table.apply(Position::new(1), &create).unwrap().unwrap();
+/// assert!(applied.outcome.is_ok());
+/// assert_eq!(table.rows().count(), 1);
+/// # Ok::<(), deedbook::ids::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Table {
+    facts: Facts,
+    /// By namespace and range. A deleted parent stands beside its children; nothing else overlaps.
+    rows: BTreeMap<Namespace, BTreeMap<KeyRange, (BundleId, Row)>>,
+    row_count: usize,
+    indexes: Indexes,
+    /// The next position to read: everything below it is in the rows and facts.
+    next: Position,
+}
+
+/// What an entry did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Where it stands.
+    pub position: Position,
+    /// The rows that changed, in the order in which the entry changes them; or why nothing did.
+    pub outcome: Result<Vec<RowChange>, Rejection>,
+    /// What changed beside rows.
+    pub fact: Option<Fact>,
+}
+
+/// One row before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// Which bundle.
+    pub bundle: BundleId,
+    /// What it was; none if it was absent.
+    pub before: Option<Row>,
+    /// What it is; none if it is gone.
+    pub after: Option<Row>,
+}
+
+impl Default for Table {
+    /// Before the first entry.
+    fn default() -> Self {
+        Self {
+            facts: Facts::default(),
+            rows: BTreeMap::new(),
+            row_count: 0,
+            indexes: Indexes::default(),
+            next: Position::ZERO.next(),
+        }
+    }
+}
+
+impl Table {
+    /// The table of a snapshot: everything below `horizon`.
+    ///
+    /// Each row is a first transition from nothing, which out of compacted output may lead to any state: compaction may
+    /// have fallen into the middle of an assignment, a transfer or a split.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the rows contradict each other or the facts.
+    pub fn from_snapshot(
+        horizon: Position,
+        facts: Facts,
+        rows: impl IntoIterator<Item = (BundleId, Row)>,
+    ) -> Result<Self, Error> {
+        check_rules(facts.rules_version)?;
+        let mut table = Self {
+            facts,
+            next: horizon,
+            ..Self::default()
+        };
+        for (bundle, row) in rows {
+            if !table.facts.namespaces.contains_key(bundle.namespace()) {
+                return Err(Error::Stray { bundle });
+            }
+            if row.version >= horizon {
+                return Err(Error::FromTheFuture { bundle });
+            }
+            if table.set(&bundle, Some(row)).is_some() {
+                return Err(Error::Twice { bundle });
+            }
+        }
+        table.check_whole()?;
+        Ok(table)
+    }
+
+    /// Takes in the entry at `position`. An entry that was taken in before changes nothing and gives nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NewerRules`] if the entry raised the rules above what this library applies; the table stays as it was.
+    pub fn apply(&mut self, position: Position, entry: &Entry) -> Result<Option<Applied>, Error> {
+        if position < self.next {
+            return Ok(None);
+        }
+        let verdict = resolve_entry(self, position, entry);
+        if let Ok(Accepted {
+            fact: Some(Fact::RulesRaised(version)),
+            ..
+        }) = &verdict
+        {
+            check_rules(*version)?;
+        }
+        self.next = position.next();
+        self.facts.note_author(&entry.author, entry.epoch);
+        let accepted = match verdict {
+            Ok(accepted) => accepted,
+            Err(rejection) => {
+                return Ok(Some(Applied {
+                    position,
+                    outcome: Err(rejection),
+                    fact: None,
+                }));
+            }
+        };
+        self.facts.apply(position, &accepted);
+        let changes = accepted.rows.into_iter().map(|(bundle, after)| {
+            let before = self.set(&bundle, after.clone());
+            RowChange {
+                bundle,
+                before,
+                after,
+            }
+        });
+        let outcome = Ok(changes.collect());
+        Ok(Some(Applied {
+            position,
+            outcome,
+            fact: accepted.fact,
+        }))
+    }
+
+    /// Passes over a position that holds no entry.
+    pub fn skip(&mut self, position: Position) {
+        self.next = self.next.max(position.next());
+    }
+
+    /// The next position to read.
+    #[must_use]
+    pub fn next(&self) -> Position {
+        self.next
+    }
+
+    /// What is known beside rows.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The row of a bundle.
+    #[must_use]
+    pub fn get(&self, bundle: &BundleId) -> Option<&Row> {
+        self.rows
+            .get(bundle.namespace())?
+            .get(&bundle.range())
+            .map(|(_, row)| row)
+    }
+
+    /// The bundle that holds a key, and its row; none if the namespace does not exist.
+    #[must_use]
+    pub fn at_key(&self, namespace: &Namespace, key: u32) -> Option<(&BundleId, &Row)> {
+        let rows = self.rows.get(namespace)?;
+        let last = KeyRange::new(key, u32::MAX).unwrap_or(KeyRange::FULL);
+        let below = if key == u32::MAX {
+            rows.range(..)
+        } else {
+            rows.range(..=last)
+        };
+        // Of several with one lower bound only the narrowest is not deleted, and it comes first in order.
+        below
+            .rev()
+            .map(|(_, (bundle, row))| (bundle, row))
+            .find(|(bundle, row)| {
+                row.record.state() != State::Deleted && bundle.range().contains(key)
+            })
+    }
+
+    /// All rows, by namespace and range.
+    pub fn rows(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.rows
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(|(bundle, row)| (bundle, row))
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    /// The bundles whose record names the broker as holder or as destination, in order.
+    pub fn named(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.with_rows(self.indexes.named(broker))
+    }
+
+    /// The brokers that some record names, in order.
+    pub fn named_brokers(&self) -> impl Iterator<Item = &BrokerId> {
+        self.indexes.brokers()
+    }
+
+    /// The bundles that somebody has a step to finish with, in order.
+    pub fn in_flight(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.with_rows(self.indexes.in_flight().iter())
+    }
+
+    /// The parents that wait for their removal, in order.
+    pub fn deleted(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.with_rows(self.indexes.deleted().iter())
+    }
+
+    /// One number for all of it: equal for equal tables.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.facts, self.rows())
+    }
+
+    /// The net changes that lead from this table to a later one, by namespace and range: removals, changes, births.
+    #[must_use]
+    pub fn difference(&self, later: &Self) -> Vec<RowChange> {
+        let gone = self
+            .rows()
+            .filter(|(bundle, _)| later.get(bundle).is_none());
+        let gone = gone.map(|(bundle, row)| RowChange {
+            bundle: bundle.clone(),
+            before: Some(row.clone()),
+            after: None,
+        });
+        let changed = later
+            .rows()
+            .filter(|(bundle, row)| self.get(bundle) != Some(*row));
+        let changed = changed.map(|(bundle, row)| RowChange {
+            bundle: bundle.clone(),
+            before: self.get(bundle).cloned(),
+            after: Some(row.clone()),
+        });
+        gone.chain(changed).collect()
+    }
+
+    /// Whether the bundles of every namespace but deleted ones partition its key space (invariant I5).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotWhole`] for the first namespace where they do not.
+    pub fn check_whole(&self) -> Result<(), Error> {
+        for namespace in self.facts.namespaces.keys() {
+            let not_whole = |key| Error::NotWhole {
+                namespace: namespace.clone(),
+                key,
+            };
+            let rows = self
+                .rows
+                .get(namespace)
+                .into_iter()
+                .flat_map(BTreeMap::values);
+            let mut next = 0;
+            for (bundle, row) in rows {
+                if row.record.state() == State::Deleted {
+                    continue;
+                }
+                if bundle.range().lower() != next {
+                    return Err(not_whole(next.min(bundle.range().lower())));
+                }
+                next = bundle.range().upper();
+            }
+            if next != u32::MAX {
+                return Err(not_whole(next));
+            }
+        }
+        Ok(())
+    }
+
+    fn with_rows<'a>(
+        &'a self,
+        bundles: impl Iterator<Item = &'a BundleId>,
+    ) -> impl Iterator<Item = (&'a BundleId, &'a Row)> {
+        bundles.filter_map(|bundle| self.get(bundle).map(|row| (bundle, row)))
+    }
+
+    /// Puts a row in its place, or takes it away, and gives what was there.
+    fn set(&mut self, bundle: &BundleId, row: Option<Row>) -> Option<Row> {
+        let range = bundle.range();
+        let rows = self.rows.entry(bundle.namespace().clone()).or_default();
+        let before = match &row {
+            Some(row) => rows.insert(range, (bundle.clone(), row.clone())),
+            None => rows.remove(&range),
+        };
+        if rows.is_empty() {
+            self.rows.remove(bundle.namespace());
+        }
+        let before = before.map(|(_, row)| row);
+        match (&before, &row) {
+            (None, Some(_)) => self.row_count += 1,
+            (Some(_), None) => self.row_count -= 1,
+            _ => {}
+        }
+        self.indexes.update(bundle, before.as_ref(), row.as_ref());
+        before
+    }
+}
+
+fn check_rules(version: u32) -> Result<(), Error> {
+    if version > RULES_VERSION {
+        return Err(Error::NewerRules {
+            version,
+            known: RULES_VERSION,
+        });
+    }
+    Ok(())
+}
+
+impl View for Table {
+    fn row(&self, bundle: &BundleId) -> Option<&Row> {
+        self.get(bundle)
+    }
+
+    fn namespace(&self, namespace: &Namespace) -> Option<Phase> {
+        self.facts.namespaces.get(namespace).copied()
+    }
+
+    fn covering(&self, bundle: &BundleId) -> Vec<BundleId> {
+        let mut found = Vec::new();
+        let mut key = bundle.range().lower();
+        while found.len() < COVERING_MAX && bundle.range().contains(key) {
+            let Some((holder, _)) = self.at_key(bundle.namespace(), key) else {
+                break;
+            };
+            found.push(holder.clone());
+            if holder.range().upper() == u32::MAX {
+                break;
+            }
+            key = holder.range().upper();
+        }
+        found
+    }
+
+    fn rows_of<'a>(
+        &'a self,
+        namespace: &Namespace,
+    ) -> Box<dyn Iterator<Item = (&'a BundleId, &'a Row)> + 'a> {
+        let rows = self
+            .rows
+            .get(namespace)
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        Box::new(rows.map(|(bundle, row)| (bundle, row)))
+    }
+
+    fn session_of(&self, broker: &BrokerId) -> Option<SessionToken> {
+        self.facts.sessions.get(broker).copied()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.facts.epoch
+    }
+
+    fn floor(&self) -> Position {
+        self.facts.floor
+    }
+
+    fn rules_version(&self) -> u32 {
+        self.facts.rules_version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Cuts, Holder};
+    use crate::state::{Body, Change, Record};
+
+    fn me() -> Holder {
+        Holder::new(BrokerId::new("a").unwrap(), SessionToken::new(1))
+    }
+
+    fn bundle(range: &str) -> BundleId {
+        format!("t/n/{range}").parse().unwrap()
+    }
+
+    /// Applies the body at the next position and expects it to be accepted.
+    fn apply(table: &mut Table, body: Body) -> Applied {
+        let position = table.next();
+        let entry = Entry {
+            author: me(),
+            counter: position.get(),
+            epoch: None,
+            body,
+        };
+        let applied = table.apply(position, &entry).unwrap().unwrap();
+        assert!(applied.outcome.is_ok(), "{:?}", applied.outcome);
+        applied
+    }
+
+    fn change(table: &mut Table, range: &str, next: Record) -> Applied {
+        let bundle = bundle(range);
+        let expected = Row::version_of(table.get(&bundle));
+        apply(
+            table,
+            Body::Changes(vec![Change {
+                bundle,
+                expected,
+                next: Some(next),
+            }]),
+        )
+    }
+
+    /// A namespace of two bundles, the first of which was split at 0x1000 and is deleted.
+    fn after_split() -> Table {
+        let mut table = Table::default();
+        apply(
+            &mut table,
+            Body::CreateNamespace {
+                namespace: Namespace::new("t/n").unwrap(),
+                cuts: Some(Cuts::new(vec![0x2000]).unwrap()),
+                applied: Position::ZERO,
+            },
+        );
+        let first = "0x00000000_0x00002000";
+        let cuts = Cuts::new(vec![0x1000]).unwrap();
+        change(
+            &mut table,
+            first,
+            Record::Assigning {
+                destination: me().broker,
+            },
+        );
+        change(&mut table, first, Record::Owned { owner: me() });
+        change(
+            &mut table,
+            first,
+            Record::Splitting {
+                source: Some(me()),
+                cuts,
+            },
+        );
+        let split = change(&mut table, first, Record::Deleted);
+        assert_eq!(
+            split.outcome.unwrap().len(),
+            3,
+            "the parent and both children"
+        );
+        table
+    }
+
+    #[test]
+    fn a_key_finds_the_child_and_not_the_deleted_parent() {
+        let table = after_split();
+        let namespace = Namespace::new("t/n").unwrap();
+        let at = |key| table.at_key(&namespace, key).unwrap().0.range().to_string();
+        assert_eq!(at(0), "0x00000000_0x00001000");
+        assert_eq!(at(0x0fff), "0x00000000_0x00001000");
+        assert_eq!(at(0x1000), "0x00001000_0x00002000");
+        assert_eq!(at(0x2000), "0x00002000_0xffffffff");
+        assert_eq!(at(u32::MAX), "0x00002000_0xffffffff");
+        assert!(table.check_whole().is_ok());
+        assert_eq!(table.deleted().count(), 1);
+        assert_eq!(table.named(&me().broker).count(), 2);
+        assert_eq!(table.covering(&bundle("0x00000000_0x00002000")).len(), 2);
+    }
+
+    #[test]
+    fn the_difference_leads_from_one_table_to_the_other() {
+        let empty = Table::default();
+        let table = after_split();
+        assert_eq!(empty.difference(&table).len(), 4);
+        assert!(table.difference(&table).is_empty());
+        let back = table.difference(&empty);
+        assert!(back.iter().all(|change| change.after.is_none()));
+        assert_eq!(back.len(), 4);
+    }
+
+    #[test]
+    fn a_snapshot_with_a_hole_or_a_stray_row_is_refused() {
+        let table = after_split();
+        let rows = || {
+            table
+                .rows()
+                .map(|(bundle, row)| (bundle.clone(), row.clone()))
+        };
+        let load = |facts: &Facts, rows: Vec<_>| {
+            Table::from_snapshot(table.next(), facts.clone(), rows).map(|table| table.digest())
+        };
+        assert_eq!(load(table.facts(), rows().collect()), Ok(table.digest()));
+        let hole = load(table.facts(), rows().skip(2).collect());
+        assert!(matches!(hole, Err(Error::NotWhole { .. })), "{hole:?}");
+        let stray = load(&Facts::default(), rows().collect());
+        assert!(matches!(stray, Err(Error::Stray { .. })), "{stray:?}");
+        let twice = load(table.facts(), rows().chain(rows().take(1)).collect());
+        assert!(matches!(twice, Err(Error::Twice { .. })), "{twice:?}");
+    }
+
+    #[test]
+    fn an_entry_delivered_twice_changes_nothing() {
+        let mut table = after_split();
+        let before = table.digest();
+        let entry = Entry {
+            author: me(),
+            counter: 1,
+            epoch: None,
+            body: Body::LeaderStarted,
+        };
+        assert_eq!(table.apply(Position::new(1), &entry), Ok(None));
+        assert_eq!(table.digest(), before);
+    }
+}
