@@ -1,6 +1,7 @@
 //! The only source of time: monotonic [`Tick`]s, real or driven by hand.
 //!
-//! Layers above never ask what time it is on their own; they are told. Wall-clock time plays no part in any decision.
+//! Layers above never ask what time it is on their own; they are told. Wall-clock time plays no
+//! part in any decision.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,8 +54,8 @@ impl fmt::Debug for Tick {
 
 /// Tells the time.
 ///
-/// An implementation must never go backwards, and should go on while the machine is suspended: a lease that ran out
-/// while a laptop slept has run out.
+/// An implementation must never go backwards, and should go on while the machine is suspended: a
+/// lease that ran out while a laptop slept has run out.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The present moment.
     fn now(&self) -> Tick;

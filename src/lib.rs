@@ -1,6 +1,6 @@
-//! Brokers agree on who owns which bundle: one totally ordered event log, a compactor that keeps it short, a table
-//! view that rebuilds ownership from compacted output and validates every transition, and a planner that decides
-//! which bundles should move.
+//! Brokers agree on who owns which bundle: one totally ordered event log, a compactor that keeps it
+//! short, a table view that rebuilds ownership from compacted output and validates every
+//! transition, and a planner that decides which bundles should move.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

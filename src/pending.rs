@@ -1,7 +1,8 @@
 //! Results that are not there yet: to wait for on a thread, to poll, or to `.await` on any runtime.
 //!
-//! One side holds a [`Completer`], the other any number of clones of a [`Pending`]. A completer that is dropped
-//! without an answer is an answer too: [`Abandoned`], which means that the outcome is unknown.
+//! One side holds a [`Completer`], the other any number of clones of a [`Pending`]. A completer
+//! that is dropped without an answer is an answer too: [`Abandoned`], which means that the outcome
+//! is unknown.
 
 use crate::sync::{Condvar, Mutex};
 use std::fmt;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// The side that answered went away without an answer: what was asked for may or may not have happened.
+/// The side that answered went away without an answer: what was asked for may or may not have
+/// happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("whoever was to answer went away; the outcome is unknown")]
 pub struct Abandoned;
@@ -41,7 +43,8 @@ pub struct Pending<T>(Arc<Shared<T>>);
 pub struct Completer<T>(Option<Arc<Shared<T>>>);
 
 struct Shared<T> {
-    /// Guards the answer and who waits for it; nothing else is locked while it is held, and nobody is woken under it.
+    /// Guards the answer and who waits for it; nothing else is locked while it is held, and nobody
+    /// is woken under it.
     state: Mutex<State<T>>,
     answered: Condvar,
 }

@@ -6,7 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The key of a topic or of anything else with a name: CRC-32 (IEEE) of its UTF-8 bytes, as Apache Pulsar does it.
+/// The key of a topic or of anything else with a name: CRC-32 (IEEE) of its UTF-8 bytes, as Apache
+/// Pulsar does it.
 ///
 /// # Examples
 ///
@@ -18,10 +19,11 @@ pub fn key_of(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes())
 }
 
-/// A slice of a key space: lower bound inclusive, upper bound exclusive, except that `0xffffffff` as upper bound is
-/// inclusive.
+/// A slice of a key space: lower bound inclusive, upper bound exclusive, except that `0xffffffff`
+/// as upper bound is inclusive.
 ///
-/// Its text form is `0xLLLLLLLL_0xUUUUUUUU`, eight lower-case digits each; no other spelling is accepted.
+/// Its text form is `0xLLLLLLLL_0xUUUUUUUU`, eight lower-case digits each; no other spelling is
+/// accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyRange {
     lower: u32,
@@ -85,7 +87,8 @@ impl KeyRange {
         self.lower < key && key < self.upper
     }
 
-    /// The key in the middle, at which two halves of equal width meet; none if the range is too narrow to cut.
+    /// The key in the middle, at which two halves of equal width meet; none if the range is too
+    /// narrow to cut.
     #[must_use]
     pub const fn middle(self) -> Option<u32> {
         let middle = self.lower + (self.upper - self.lower) / 2;
@@ -162,8 +165,8 @@ impl Cuts {
         Ok(Self(cuts))
     }
 
-    /// The boundaries that divide `range` into `parts` of equal width, as far as whole keys allow; none if there is
-    /// nothing to divide or the range is too narrow.
+    /// The boundaries that divide `range` into `parts` of equal width, as far as whole keys allow;
+    /// none if there is nothing to divide or the range is too narrow.
     #[must_use]
     pub fn even(range: KeyRange, parts: u32) -> Option<Self> {
         let width = range.width();

@@ -44,7 +44,8 @@ pub enum Error {
     },
     /// The range does not grow: its lower bound is not below its upper bound.
     #[error(
-        "the range {lower:#010x}..{upper:#010x} holds no keys; the lower bound must be below the upper one"
+        "the range {lower:#010x}..{upper:#010x} holds no keys; the lower bound must be \
+         below the upper one"
     )]
     EmptyRange {
         /// Lower bound, inclusive.

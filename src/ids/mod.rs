@@ -1,7 +1,8 @@
 //! Typed names and positions: what every other layer calls things.
 //!
-//! Bottom layer. Nothing here does arithmetic between kinds: a position, a session token, an epoch and a fence are all
-//! numbers of the log's one order, and mixing them up is how a former owner gets to write.
+//! Bottom layer. Nothing here does arithmetic between kinds: a position, a session token, an epoch
+//! and a fence are all numbers of the log's one order, and mixing them up is how a former owner
+//! gets to write.
 
 mod bundle;
 mod error;
@@ -18,8 +19,8 @@ use std::fmt;
 
 /// A broker in one of its lives: its stable name and the token of the session it had then.
 ///
-/// Two sessions of one broker are two different parties: the later one takes over what the earlier one held, and
-/// nothing that the earlier one still says is heard.
+/// Two sessions of one broker are two different parties: the later one takes over what the earlier
+/// one held, and nothing that the earlier one still says is heard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Holder {
     /// The stable name.

@@ -50,7 +50,8 @@ impl BrokerId {
     ///
     /// # Errors
     ///
-    /// [`Error`] if it is empty, longer than [`NAME_BYTES_MAX`], or holds white space or control characters.
+    /// [`Error`] if it is empty, longer than [`NAME_BYTES_MAX`], or holds white space or control
+    /// characters.
     pub fn new(name: impl AsRef<str>) -> Result<Self, Error> {
         let name = name.as_ref();
         check("broker", name, name)?;
@@ -69,8 +70,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] if it does not have exactly two non-empty parts, is longer than [`NAME_BYTES_MAX`], or holds white
-    /// space or control characters.
+    /// [`Error`] if it does not have exactly two non-empty parts, is longer than
+    /// [`NAME_BYTES_MAX`], or holds white space or control characters.
     pub fn new(name: impl AsRef<str>) -> Result<Self, Error> {
         let name = name.as_ref();
         let form = || Error::Form {

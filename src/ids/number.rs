@@ -57,9 +57,9 @@ macro_rules! number {
 number! {
     /// Where an entry stands in the log's one total order.
     ///
-    /// Strictly increasing, never reused, on some engines not contiguous. [`Position::ZERO`] means "before the
-    /// first". As the version of a bundle it is the position of the last accepted entry that changed it, and 0 for a
-    /// bundle that is absent.
+    /// Strictly increasing, never reused, on some engines not contiguous. [`Position::ZERO`] means
+    /// "before the first". As the version of a bundle it is the position of the last accepted entry
+    /// that changed it, and 0 for a bundle that is absent.
     Position, "position"
 }
 
@@ -76,7 +76,8 @@ number! {
 number! {
     /// The fencing token of an ownership: the position of the entry that chose this owner.
     ///
-    /// Hand it to storage with every write; storage keeps the highest it saw for a key and refuses lower ones.
+    /// Hand it to storage with every write; storage keeps the highest it saw for a key and refuses
+    /// lower ones.
     Fence, "fence"
 }
 
@@ -84,7 +85,8 @@ impl Position {
     /// Before the first entry.
     pub const ZERO: Self = Self(0);
 
-    /// The next position on an engine whose positions are contiguous, and the smallest later one on any.
+    /// The next position on an engine whose positions are contiguous, and the smallest later one on
+    /// any.
     ///
     /// # Panics
     ///
@@ -126,7 +128,8 @@ impl Epoch {
     }
 }
 
-/// What makes an append the same append when it is sent again: who wrote it, and the writer's own count.
+/// What makes an append the same append when it is sent again: who wrote it, and the writer's own
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EntryId {
     /// The writer's session.

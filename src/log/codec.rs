@@ -1,10 +1,11 @@
 //! Payloads to bytes and back. The only place that knows bincode.
 //!
-//! Names are written once and then called by number: a [`Dictionary`] that lives as long as a segment makes an entry a
-//! quarter of its size; a fresh one for each entry makes the entry stand alone, as engines without segments need it.
+//! Names are written once and then called by number: a [`Dictionary`] that lives as long as a
+//! segment makes an entry a quarter of its size; a fresh one for each entry makes the entry stand
+//! alone, as engines without segments need it.
 //!
-//! Decoding takes bytes whose length and checksum were checked, and still trusts nothing: it is bounded, takes no bytes
-//! that it does not need, and accepts one spelling only.
+//! Decoding takes bytes whose length and checksum were checked, and still trusts nothing: it is
+//! bounded, takes no bytes that it does not need, and accepts one spelling only.
 
 use super::stored::{StoredName, StoredRecordV1};
 use super::{ENTRY_BYTES_MAX, Payload};
@@ -232,7 +233,8 @@ impl Dictionary {
     ///
     /// # Errors
     ///
-    /// [`Error`] if the bytes are not what [`Dictionary::encode`] writes after the same payloads; nothing is taken in then.
+    /// [`Error`] if the bytes are not what [`Dictionary::encode`] writes after the same payloads;
+    /// nothing is taken in then.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, Error> {
         let mark = self.mark();
         let stored: StoredRecordV1 = from_bytes(bytes)?;

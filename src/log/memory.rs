@@ -1,4 +1,5 @@
-//! A log in memory: for tests, for simulations, and for clusters that live and die with one process.
+//! A log in memory: for tests, for simulations, and for clusters that live and die with one
+//! process.
 
 use super::codec;
 use super::{

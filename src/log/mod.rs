@@ -1,7 +1,7 @@
 //! The event log: one total order of entries, and the seam that every engine fills.
 //!
-//! Above it stand snapshots, the table view and the protocol; it knows of the layers below only what an entry is. To it
-//! a snapshot is opaque blocks under a horizon.
+//! Above it stand snapshots, the table view and the protocol; it knows of the layers below only
+//! what an entry is. To it a snapshot is opaque blocks under a horizon.
 
 pub mod codec;
 mod error;
@@ -24,7 +24,8 @@ use std::time::Duration;
 /// The largest encoded entry, in bytes, on every engine.
 pub const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// What a log carries: entries of brokers and, where membership is in the log's order, members coming and going.
+/// What a log carries: entries of brokers and, where membership is in the log's order, members
+/// coming and going.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// An entry.
@@ -62,7 +63,8 @@ pub struct Appended {
     pub already: bool,
 }
 
-/// How an append ended. `Err(Unknown)` and an abandoned answer both mean: ask again, with the same entry.
+/// How an append ended. `Err(Unknown)` and an abandoned answer both mean: ask again, with the same
+/// entry.
 pub type AppendResult = Result<Appended, AppendError>;
 
 /// What an engine can do.
@@ -90,7 +92,8 @@ pub enum TailItem {
         /// What stands there.
         payload: Payload,
     },
-    /// Everything that was in the log when this was asked has been read; the next to read is at or after `next`.
+    /// Everything that was in the log when this was asked has been read; the next to read is at or
+    /// after `next`.
     CaughtUp {
         /// The next position to read.
         next: Position,
@@ -103,9 +106,11 @@ pub enum TailItem {
 ///
 /// - give every taken entry a position greater than any before it, and never use one again;
 /// - answer an append only once the entry will survive what the engine promises to survive;
-/// - take an entry with a known [`id`](Entry::id) no second time while it is retained, and answer with the first position;
+/// - take an entry with a known [`id`](Entry::id) no second time while it is retained, and answer
+///   with the first position;
 /// - refuse an append whose guard does not hold, if [`Limits::guards`] says so;
-/// - show every reader the same payloads at the same positions, in order, leaving out none above the horizon;
+/// - show every reader the same payloads at the same positions, in order, leaving out none above
+///   the horizon;
 /// - move the horizon only forward, and trim nothing above it.
 pub trait EventLog: Send + Sync + Debug {
     /// Which history this is.
@@ -121,8 +126,8 @@ pub trait EventLog: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Trimmed`] if `from` lies below what is retained: load the snapshot, take the difference, go on at
-    /// its horizon. Everything else means: stop and report.
+    /// [`ReadError::Trimmed`] if `from` lies below what is retained: load the snapshot, take the
+    /// difference, go on at its horizon. Everything else means: stop and report.
     fn tail(&self, from: Position) -> Result<Box<dyn Tail>, ReadError>;
 
     /// The newest snapshot, if there is one.
@@ -132,8 +137,8 @@ pub trait EventLog: Send + Sync + Debug {
     /// [`SnapshotError`] if it cannot be read.
     fn snapshot(&self) -> Result<Option<Box<dyn SnapshotSource>>, SnapshotError>;
 
-    /// Begins a snapshot of everything below `horizon`, in the name of the leader of `epoch`. Nothing of it is visible
-    /// until it is committed.
+    /// Begins a snapshot of everything below `horizon`, in the name of the leader of `epoch`.
+    /// Nothing of it is visible until it is committed.
     ///
     /// # Errors
     ///
@@ -160,8 +165,8 @@ pub trait MemberLog: EventLog {
 
 /// A reader that follows the log.
 pub trait Tail: Send + Debug {
-    /// The next item, if there is one now. After the last one it says [`TailItem::CaughtUp`] once, and again after
-    /// each later burst.
+    /// The next item, if there is one now. After the last one it says [`TailItem::CaughtUp`] once,
+    /// and again after each later burst.
     ///
     /// # Errors
     ///
@@ -184,7 +189,8 @@ pub trait SnapshotSource: Send + Debug {
     /// The next position to read after it.
     fn horizon(&self) -> Position;
 
-    /// The next block, as it was written; none after the last. May wait for the disk or the network.
+    /// The next block, as it was written; none after the last. May wait for the disk or the
+    /// network.
     ///
     /// # Errors
     ///
@@ -205,6 +211,7 @@ pub trait SnapshotSink: Send + Debug {
     ///
     /// # Errors
     ///
-    /// [`SnapshotError`] if a newer one was committed meanwhile, or the epoch is over; the horizon never moves back.
+    /// [`SnapshotError`] if a newer one was committed meanwhile, or the epoch is over; the horizon
+    /// never moves back.
     fn commit(self: Box<Self>) -> Result<(), SnapshotError>;
 }

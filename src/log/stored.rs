@@ -1,6 +1,8 @@
-//! The stored form of a payload: types of their own, so that the API can change without touching a byte on disk.
+//! The stored form of a payload: types of their own, so that the API can change without touching a
+//! byte on disk.
 //!
-//! Every tag here is for ever: new variants go to the end, and a changed layout is a new type beside this one.
+//! Every tag here is for ever: new variants go to the end, and a changed layout is a new type
+//! beside this one.
 
 use super::codec::{Dictionary, Error};
 use super::{Member, Payload};

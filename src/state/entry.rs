@@ -14,7 +14,8 @@ pub const PARTS_MAX: usize = 1 << 16;
 pub struct Entry {
     /// The broker that wrote it, in the session in which it did.
     pub author: Holder,
-    /// Counts the author's entries from 1, within its session: makes a repeated append the same append.
+    /// Counts the author's entries from 1, within its session: makes a repeated append the same
+    /// append.
     pub counter: u64,
     /// The leader's epoch, if the entry claims the leader's powers.
     pub epoch: Option<Epoch>,
@@ -41,7 +42,8 @@ pub enum Body {
         /// The namespace to delete.
         namespace: Namespace,
     },
-    /// Ends a namespace being deleted, with all its bundles, which are free or deleted. The leader's.
+    /// Ends a namespace being deleted, with all its bundles, which are free or deleted. The
+    /// leader's.
     EndNamespace {
         /// The namespace to end.
         namespace: Namespace,
@@ -57,7 +59,8 @@ pub enum Body {
 
 /// "This bundle, last changed at `expected`, becomes this record", or is removed.
 ///
-/// Children are not named: a change of a splitting bundle to `Deleted` brings them into being, as its record says.
+/// Children are not named: a change of a splitting bundle to `Deleted` brings them into being, as
+/// its record says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
     /// Which bundle.

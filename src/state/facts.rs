@@ -33,8 +33,8 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// Remembers that an author spoke, so that its older sessions and epochs are not heard any more. What is stale
-    /// itself is not remembered.
+    /// Remembers that an author spoke, so that its older sessions and epochs are not heard any
+    /// more. What is stale itself is not remembered.
     pub fn note_author(&mut self, author: &Holder, epoch: Option<Epoch>) {
         match self.sessions.get_mut(&author.broker) {
             Some(highest) if *highest > author.session => return,

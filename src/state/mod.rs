@@ -1,11 +1,13 @@
 //! Records, changes, entries, and the one rule by which they are accepted.
 //!
-//! Above it stand the log, which carries entries, and the table, which folds them. Everything here is pure.
+//! Above it stand the log, which carries entries, and the table, which folds them. Everything here
+//! is pure.
 //!
 //! # The transitions
 //!
-//! Ordinary ones, then the leader's forced ones. A bundle is born only with its namespace (`Free`) or by the split of
-//! its parent (`Owned`), and ends only as a `Deleted` parent or with its namespace.
+//! Ordinary ones, then the leader's forced ones. A bundle is born only with its namespace (`Free`)
+//! or by the split of its parent (`Owned`), and ends only as a `Deleted` parent or with its
+//! namespace.
 //!
 //! | from | to | by | on the terms that |
 //! | --- | --- | --- | --- |

@@ -55,8 +55,8 @@ impl fmt::Display for State {
 
 /// A state with exactly the facts that it needs.
 ///
-/// An absent bundle has no record. Who may still hold the bundle's resources, the *holder*, is the owner of `Owned` and
-/// the source of `Releasing` and `Splitting`; `Assigning` has none.
+/// An absent bundle has no record. Who may still hold the bundle's resources, the *holder*, is the
+/// owner of `Owned` and the source of `Releasing` and `Splitting`; `Assigning` has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Record {
     /// Owned by nobody.
@@ -80,7 +80,8 @@ pub enum Record {
     },
     /// The source divides it; its children will be the source's.
     Splitting {
-        /// Who serves it meanwhile; none if that broker is gone and nobody lives to take its place.
+        /// Who serves it meanwhile; none if that broker is gone and nobody lives to take its
+        /// place.
         source: Option<Holder>,
         /// Where its children meet, chosen once and for all.
         cuts: Cuts,
@@ -154,15 +155,16 @@ impl fmt::Display for Record {
     }
 }
 
-/// A record as it stands in the table: with its version and, where somebody was chosen to own the bundle, the fence.
+/// A record as it stands in the table: with its version and, where somebody was chosen to own the
+/// bundle, the fence.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// What the book says.
     pub record: Record,
     /// The position of the entry that said so.
     pub version: Position,
-    /// The fencing token of whoever was chosen: the position of the entry that chose it. Zero for `Free` and
-    /// `Deleted`, which name nobody.
+    /// The fencing token of whoever was chosen: the position of the entry that chose it. Zero for
+    /// `Free` and `Deleted`, which name nobody.
     pub fence: Fence,
 }
 

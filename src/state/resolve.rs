@@ -1,6 +1,8 @@
-//! The one rule that table, compactor and protocol share: is this entry accepted, and what does it change?
+//! The one rule that table, compactor and protocol share: is this entry accepted, and what does it
+//! change?
 //!
-//! Pure: the answer depends on the fold so far and on the entry, never on clocks or on who is alive.
+//! Pure: the answer depends on the fold so far and on the entry, never on clocks or on who is
+//! alive.
 
 use super::entry::{Body, CHANGES_MAX, Change, Entry};
 use super::record::{Record, Row, State};
@@ -20,7 +22,8 @@ pub trait View {
     fn row(&self, bundle: &BundleId) -> Option<&Row>;
     /// Where a namespace is in its life; none if it does not exist.
     fn namespace(&self, namespace: &Namespace) -> Option<Phase>;
-    /// The bundles that hold this one's keys, in order, at most [`COVERING_MAX`] of them; `Deleted` ones do not.
+    /// The bundles that hold this one's keys, in order, at most [`COVERING_MAX`] of them; `Deleted`
+    /// ones do not.
     fn covering(&self, bundle: &BundleId) -> Vec<BundleId>;
     /// All rows of a namespace.
     fn rows_of<'a>(
@@ -115,8 +118,8 @@ pub fn resolve_entry(view: &impl View, position: Position, entry: &Entry) -> Ver
     }
 }
 
-/// Judges one change of a bundle whose row is `kept`, by the tables of [`rules`](super::rules). The effect is the
-/// bundle's new row alone; children and namespaces are [`resolve_entry`]'s.
+/// Judges one change of a bundle whose row is `kept`, by the tables of [`rules`](super::rules). The
+/// effect is the bundle's new row alone; children and namespaces are [`resolve_entry`]'s.
 ///
 /// # Errors
 ///
@@ -247,7 +250,8 @@ fn resolve_changes(
         };
         let kept = view.row(&change.bundle);
         if kept.is_none() && change.expected == Position::ZERO && change.next.is_some() {
-            // Its keys are somebody's since the namespace exists: it is born by a split or not at all.
+            // Its keys are somebody's since the namespace exists: it is born by a split or not at
+            // all.
             return Err(Rejection::Overlaps {
                 bundles: view.covering(&change.bundle),
             });
@@ -266,7 +270,8 @@ fn resolve_changes(
     Ok(Accepted { rows, fact: None })
 }
 
-/// The children that a finished split brings into being: what the splitting record says, owned by its source.
+/// The children that a finished split brings into being: what the splitting record says, owned by
+/// its source.
 fn births(parent: &BundleId, kept: &Row, after: Option<&Row>) -> Vec<(BundleId, Option<Row>)> {
     let (
         Record::Splitting {
@@ -365,8 +370,8 @@ fn end_namespace(view: &impl View, namespace: &Namespace) -> Verdict {
     })
 }
 
-/// Whether the author is the one whose word the transition needs. That a leader's epoch is not stale was checked with
-/// the entry.
+/// Whether the author is the one whose word the transition needs. That a leader's epoch is not
+/// stale was checked with the entry.
 fn speaks(by: By, kept: &Record, author: &Holder) -> bool {
     match by {
         By::Anyone | By::Leader => true,
@@ -378,7 +383,8 @@ fn speaks(by: By, kept: &Record, author: &Holder) -> bool {
     }
 }
 
-/// Whether the new record keeps to a term. A change without a record breaks every term that asks for one.
+/// Whether the new record keeps to a term. A change without a record breaks every term that asks
+/// for one.
 fn holds(term: Term, kept: &Record, change: &Change, context: Context<'_>) -> bool {
     let Some(next) = &change.next else {
         return false;
@@ -408,7 +414,8 @@ fn cuts_of(record: &Record) -> Option<&Cuts> {
     }
 }
 
-/// Who was chosen at this entry gets its position; who was chosen before keeps what it got; nobody has none.
+/// Who was chosen at this entry gets its position; who was chosen before keeps what it got; nobody
+/// has none.
 fn fence(kept: &Row, next: &Record, rule: &Rule, position: Position) -> Fence {
     match next {
         Record::Free | Record::Deleted => Fence::default(),

@@ -1,7 +1,7 @@
 //! The transition table as data: which state may follow which, by whose word, on which terms.
 //!
-//! [`resolve_change`](super::resolve_change) decides by these rows and by nothing else; the table in the documentation
-//! of [`state`](super) is printed from them.
+//! [`resolve_change`](super::resolve_change) decides by these rows and by nothing else; the table
+//! in the documentation of [`state`](super) is printed from them.
 
 use super::record::State;
 use std::fmt;
@@ -128,8 +128,8 @@ pub const ORDINARY: &[Rule] = &[
     ),
 ];
 
-/// The transitions of an entry that claims the leader's epoch. That the holder is dead is the leader's to know: the
-/// table consults no membership.
+/// The transitions of an entry that claims the leader's epoch. That the holder is dead is the
+/// leader's to know: the table consults no membership.
 pub const FORCED: &[Rule] = &[
     rule(
         Assigning,

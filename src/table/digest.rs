@@ -6,8 +6,8 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A hash of the whole fold that does not depend on the order in which it is computed. The same in every build and on
-/// every machine; not a defence against forgery.
+/// A hash of the whole fold that does not depend on the order in which it is computed. The same in
+/// every build and on every machine; not a defence against forgery.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
 

@@ -84,8 +84,9 @@ impl Default for Table {
 impl Table {
     /// The table of a snapshot: everything below `horizon`.
     ///
-    /// Each row is a first transition from nothing, which out of compacted output may lead to any state: compaction may
-    /// have fallen into the middle of an assignment, a transfer or a split.
+    /// Each row is a first transition from nothing, which out of compacted output may lead to any
+    /// state: compaction may have fallen into the middle of an assignment, a transfer or a
+    /// split.
     ///
     /// # Errors
     ///
@@ -116,11 +117,13 @@ impl Table {
         Ok(table)
     }
 
-    /// Takes in the entry at `position`. An entry that was taken in before changes nothing and gives nothing.
+    /// Takes in the entry at `position`. An entry that was taken in before changes nothing and
+    /// gives nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::NewerRules`] if the entry raised the rules above what this library applies; the table stays as it was.
+    /// [`Error::NewerRules`] if the entry raised the rules above what this library applies; the
+    /// table stays as it was.
     pub fn apply(&mut self, position: Position, entry: &Entry) -> Result<Option<Applied>, Error> {
         if position < self.next {
             return Ok(None);
@@ -198,7 +201,8 @@ impl Table {
         } else {
             rows.range(..=last)
         };
-        // Of several with one lower bound only the narrowest is not deleted, and it comes first in order.
+        // Of several with one lower bound only the narrowest is not deleted, and it comes first in
+        // order.
         below
             .rev()
             .map(|(_, (bundle, row))| (bundle, row))
@@ -247,7 +251,8 @@ impl Table {
         Digest::of(&self.facts, self.rows())
     }
 
-    /// The net changes that lead from this table to a later one, by namespace and range: removals, changes, births.
+    /// The net changes that lead from this table to a later one, by namespace and range: removals,
+    /// changes, births.
     #[must_use]
     pub fn difference(&self, later: &Self) -> Vec<RowChange> {
         let gone = self
@@ -269,7 +274,8 @@ impl Table {
         gone.chain(changed).collect()
     }
 
-    /// Whether the bundles of every namespace but deleted ones partition its key space (invariant I5).
+    /// Whether the bundles of every namespace but deleted ones partition its key space (invariant
+    /// I5).
     ///
     /// # Errors
     ///
