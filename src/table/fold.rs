@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::error::Error;
 use super::index::Indexes;
-use crate::ids::{BrokerId, BundleId, Epoch, KeyRange, Namespace, Position, SessionToken};
+use crate::ids::{BrokerId, BundleId, Epoch, Holder, KeyRange, Namespace, Position, SessionToken};
 use crate::state::{
     Accepted, COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
     resolve_entry,
@@ -225,24 +225,29 @@ impl Table {
         self.row_count
     }
 
-    /// The bundles whose record names the broker as holder or as destination, in order.
-    pub fn named(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.named(broker))
+    /// The bundles that a session holds, in order: it owns, releases or splits them.
+    pub fn held_by(&self, holder: &Holder) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.with_rows(self.indexes.held.get(holder))
     }
 
-    /// The brokers that some record names, in order.
-    pub fn named_brokers(&self) -> impl Iterator<Item = &BrokerId> {
-        self.indexes.brokers()
+    /// The sessions that hold bundles, in order.
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.indexes.held.keys()
+    }
+
+    /// The bundles that are to go to a broker, in order.
+    pub fn destined_to(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
+        self.with_rows(self.indexes.destined.get(broker))
     }
 
     /// The bundles that somebody has a step to finish with, in order.
     pub fn in_flight(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.in_flight().iter())
+        self.with_rows(self.indexes.in_flight.iter())
     }
 
     /// The parents that wait for their removal, in order.
     pub fn deleted(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.deleted().iter())
+        self.with_rows(self.indexes.deleted.iter())
     }
 
     /// One number for all of it: equal for equal tables.
@@ -404,7 +409,7 @@ impl View for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Cuts, Holder};
+    use crate::ids::Cuts;
     use crate::state::{Body, Change, Record};
 
     fn me() -> Holder {
@@ -492,7 +497,8 @@ mod tests {
         assert_eq!(at(u32::MAX), "0x00002000_0xffffffff");
         assert!(table.check_whole().is_ok());
         assert_eq!(table.deleted().count(), 1);
-        assert_eq!(table.named(&me().broker).count(), 2);
+        assert_eq!(table.held_by(&me()).count(), 2);
+        assert_eq!(table.destined_to(&me().broker).count(), 0);
         assert_eq!(table.covering(&bundle("0x00000000_0x00002000")).len(), 2);
     }
 

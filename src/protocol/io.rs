@@ -1,0 +1,406 @@
+//! What goes into the protocol and what comes out of it.
+
+use crate::clock::Tick;
+use crate::ids::{BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Namespace, Position, SessionToken};
+use crate::log::{AppendResult, Guard, Members, Refusal, TailItem};
+use crate::registry;
+use crate::state::{Entry, Rejection, Row, State};
+use crate::table::{Applied, RowChange, Table};
+use std::sync::Arc;
+
+/// Names a question, so that its answer finds whoever asked. The asker counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// Names one run of a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HookId(pub u64);
+
+/// What happens to a broker.
+#[derive(Debug)]
+pub enum Input {
+    /// The tail gave an item.
+    Tail(TailItem),
+    /// The tail fell behind what is retained; this is the table of the snapshot it goes on from.
+    Jumped(Box<Table>),
+    /// An append was answered.
+    Appended {
+        /// Which.
+        id: EntryId,
+        /// How it ended.
+        result: AppendResult,
+    },
+    /// The registry answered.
+    Registry(RegistryAnswer),
+    /// Somebody asks.
+    Ask {
+        /// To be given back with the answer.
+        ticket: Ticket,
+        /// What is asked.
+        request: Request,
+        /// Until when the asker waits; none means the configured limit.
+        deadline: Option<Tick>,
+    },
+    /// A hook ended.
+    HookDone {
+        /// Which run.
+        id: HookId,
+        /// How.
+        result: HookResult,
+    },
+    /// The broker is to hand over what it owns and end, by the deadline.
+    Close {
+        /// When it must have ended, whatever is left.
+        deadline: Tick,
+    },
+    /// Time passed.
+    Wake,
+}
+
+/// What the registry said. `sent_at` is when it was asked.
+#[derive(Debug)]
+pub enum RegistryAnswer {
+    /// To [`Effect::Register`].
+    Registered {
+        /// When it was asked.
+        sent_at: Tick,
+        /// The new session.
+        result: Result<SessionToken, registry::Error>,
+    },
+    /// To [`Effect::Renew`].
+    Renewed {
+        /// When it was asked.
+        sent_at: Tick,
+        /// Which session.
+        session: SessionToken,
+        /// Whether it lives.
+        result: Result<(), registry::Error>,
+    },
+    /// To [`Effect::ListMembers`].
+    Members {
+        /// Which request.
+        request: u64,
+        /// The list.
+        result: Result<Members, registry::Error>,
+    },
+    /// To [`Effect::Campaign`].
+    Campaigned {
+        /// Which session.
+        session: SessionToken,
+        /// The epoch; none if somebody else leads.
+        result: Result<Option<Epoch>, registry::Error>,
+    },
+}
+
+/// How a hook ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookResult {
+    /// It did what it was to do.
+    Done,
+    /// It failed or panicked.
+    Failed,
+}
+
+/// What may be asked of a broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Create a namespace.
+    CreateNamespace {
+        /// Its name.
+        namespace: Namespace,
+        /// Where its bundles meet; none for one bundle.
+        cuts: Option<Cuts>,
+    },
+    /// Delete a namespace and all its bundles.
+    DeleteNamespace {
+        /// Its name.
+        namespace: Namespace,
+    },
+    /// Change who owns a bundle.
+    Bundle {
+        /// Which.
+        bundle: BundleId,
+        /// The version that the asker saw; none for whatever it is.
+        expected: Option<Position>,
+        /// What to do.
+        action: Action,
+    },
+    /// Who owns the bundle?
+    Owner {
+        /// Which.
+        bundle: BundleId,
+    },
+    /// Who owns the bundle that holds this key? Assigns it if nobody does.
+    Locate {
+        /// The namespace.
+        namespace: Namespace,
+        /// The key.
+        key: u32,
+    },
+}
+
+/// What to do with a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Give a free bundle to a broker.
+    Assign {
+        /// Whom to; none leaves it to placement.
+        destination: Option<BrokerId>,
+    },
+    /// Move an owned bundle to another broker.
+    Transfer {
+        /// Whom to.
+        destination: BrokerId,
+    },
+    /// Take a bundle from its owner and leave it free.
+    Unload,
+    /// Divide an owned bundle.
+    Split {
+        /// Where its children meet.
+        cuts: Cuts,
+    },
+}
+
+/// What the protocol wants done.
+#[derive(Debug)]
+pub enum Effect {
+    /// Append this entry; answer with [`Input::Appended`].
+    Append {
+        /// The entry.
+        entry: Arc<Entry>,
+        /// What the engine checks.
+        guard: Guard,
+    },
+    /// Begin a session; answer with [`RegistryAnswer::Registered`].
+    Register,
+    /// Keep the session alive; answer with [`RegistryAnswer::Renewed`].
+    Renew(SessionToken),
+    /// List the members; answer with [`RegistryAnswer::Members`].
+    ListMembers {
+        /// To be given back.
+        request: u64,
+    },
+    /// Try to lead; answer with [`RegistryAnswer::Campaigned`].
+    Campaign(SessionToken),
+    /// Make it known that this session leaves.
+    Drain(SessionToken),
+    /// Give up leading.
+    Resign(Epoch),
+    /// End the session.
+    Leave(SessionToken),
+    /// Run a hook; say [`Input::HookDone`] when it ended.
+    RunHook {
+        /// Names the run.
+        id: HookId,
+        /// What to do.
+        hook: Hook,
+    },
+    /// Give an answer.
+    Answer {
+        /// Whose.
+        ticket: Ticket,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The table changed, or did not: for listeners, in log order.
+    Applied(Applied),
+    /// The table jumped to a snapshot: each net change once.
+    Jumped {
+        /// The next position to read.
+        horizon: Position,
+        /// What changed on the way.
+        changes: Vec<RowChange>,
+    },
+    /// The broker has ended.
+    Closed(CloseReport),
+}
+
+/// What an embedder does when ownership changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// Begin to serve a bundle; hand the fence to storage with every write.
+    Acquire {
+        /// Which.
+        bundle: BundleId,
+        /// The fencing token of this ownership.
+        fence: Fence,
+    },
+    /// Stop serving a bundle.
+    Release {
+        /// Which.
+        bundle: BundleId,
+        /// The fencing token that it was acquired with.
+        fence: Fence,
+        /// Who serves it next, if that is known, so that clients can be sent there.
+        destination: Option<BrokerId>,
+    },
+    /// Prepare what a bundle holds to be divided. It is served until its children are.
+    Split {
+        /// Which.
+        bundle: BundleId,
+        /// The fencing token of the parent's ownership.
+        fence: Fence,
+        /// What it becomes, in order.
+        children: Vec<BundleId>,
+    },
+}
+
+impl Hook {
+    /// Which bundle it is about.
+    #[must_use]
+    pub const fn bundle(&self) -> &BundleId {
+        match self {
+            Self::Acquire { bundle, .. }
+            | Self::Release { bundle, .. }
+            | Self::Split { bundle, .. } => bundle,
+        }
+    }
+}
+
+/// An answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// It is done, and stands in the log.
+    Done {
+        /// The position of the entry that completed it.
+        position: Position,
+    },
+    /// The broker that serves the bundle, or is about to.
+    Served {
+        /// The bundle.
+        bundle: BundleId,
+        /// The broker.
+        broker: BrokerId,
+    },
+    /// Nobody serves the bundle now.
+    Nobody {
+        /// The bundle.
+        bundle: BundleId,
+    },
+    /// Somebody else's change came first.
+    Conflict {
+        /// Why this one did not count.
+        rejection: Rejection,
+        /// The row that won; none if the bundle is gone or the conflict is not about one.
+        row: Option<Row>,
+    },
+    /// It counted, but something else took over before it was complete.
+    Superseded {
+        /// The row as it is.
+        row: Option<Row>,
+    },
+    /// Nothing was written.
+    Refused(Refused),
+    /// It did not end in time. It may still happen.
+    TimedOut {
+        /// The row as it is.
+        last_seen: Option<Row>,
+    },
+    /// The broker lost its session meanwhile. It may have happened.
+    Unknown {
+        /// The row as it is.
+        last_seen: Option<Row>,
+    },
+    /// The broker ended before the answer was known.
+    Closed,
+}
+
+/// Why nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The broker has no certain session, or has not read the log to its end.
+    #[error("this broker has no certain session yet, or has not read the log to its end")]
+    NotReady,
+    /// The destination is not alive, or about to leave.
+    #[error("{broker} is not alive, or about to leave")]
+    NotADestination {
+        /// The destination.
+        broker: BrokerId,
+    },
+    /// The destination owns the bundle already.
+    #[error("{broker} owns it already")]
+    OwnerAlready {
+        /// The owner.
+        broker: BrokerId,
+    },
+    /// No living broker may take the bundle.
+    #[error("no living broker may take it")]
+    NoDestination,
+    /// The bundle is not there.
+    #[error("there is no {bundle}; its keys belong to {covering:?}")]
+    Absent {
+        /// The bundle.
+        bundle: BundleId,
+        /// Who holds its keys.
+        covering: Vec<BundleId>,
+    },
+    /// There is no such namespace.
+    #[error("there is no namespace {namespace}")]
+    UnknownNamespace {
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The bundle is in a state that does not allow it.
+    #[error("{bundle} is {state}")]
+    WrongState {
+        /// The bundle.
+        bundle: BundleId,
+        /// Its state.
+        state: State,
+    },
+    /// The bundle has another version than the asker saw.
+    #[error("{bundle} was last changed at {found}, not at {expected}")]
+    StaleVersion {
+        /// The bundle.
+        bundle: BundleId,
+        /// What the asker saw.
+        expected: Position,
+        /// What it is.
+        found: Position,
+    },
+    /// The log does not take it.
+    #[error("the log does not take it: {0}")]
+    Log(#[from] Refusal),
+    /// Too many wait already.
+    #[error("too many requests wait already")]
+    TooMany,
+    /// The broker is leaving.
+    #[error("this broker is leaving")]
+    Leaving,
+}
+
+/// How a broker ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CloseReport {
+    /// What it still owned when its time was over.
+    pub left: Vec<BundleId>,
+}
+
+/// Whether a bundle is this broker's, now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mine {
+    /// It is. Hand the fence to storage with every write.
+    Yes {
+        /// The fencing token.
+        fence: Fence,
+    },
+    /// It is not.
+    No(NotMine),
+    /// The session is not certain any more: it may be somebody else's by now.
+    Unknown,
+}
+
+/// Why a bundle is not this broker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotMine {
+    /// There is no such bundle.
+    Absent,
+    /// It is in this state, and this session does not hold it.
+    NotHeld(State),
+    /// It will be, once the acquire hook has ended.
+    Acquiring,
+}
