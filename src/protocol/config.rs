@@ -12,7 +12,8 @@ pub struct Config {
     pub drift: f64,
     /// What a take-over waits beyond the session's own end. Default: 500 ms.
     pub takeover_margin: Duration,
-    /// How much longer the leader leaves what a dead broker owns, so that it may come back for it. Default: 0.
+    /// How much longer the leader leaves what a dead broker owns, so that it may come back for it.
+    /// Default: 0.
     pub reclaim_grace: Duration,
     /// How often the leader looks for orphans. Default: 60 s.
     pub monitor_interval: Duration,
@@ -60,14 +61,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long after the last accepted renewal was sent a broker may still say "mine": its clock may be slow.
+    /// How long after the last accepted renewal was sent a broker may still say "mine": its clock
+    /// may be slow.
     #[must_use]
     pub fn certain_for(&self) -> Duration {
         self.session_ttl.mul_f64((1.0 - self.drift).max(0.0))
     }
 
-    /// How long the leader waits after it first saw a session dead before it takes anything from it: its clock may be
-    /// fast.
+    /// How long the leader waits after it first saw a session dead before it takes anything from
+    /// it: its clock may be fast.
     #[must_use]
     pub fn takeover_delay(&self) -> Duration {
         self.session_ttl.mul_f64(1.0 + self.drift.max(0.0)) + self.takeover_margin

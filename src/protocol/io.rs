@@ -1,7 +1,9 @@
 //! What goes into the protocol and what comes out of it.
 
 use crate::clock::Tick;
-use crate::ids::{BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Namespace, Position, SessionToken};
+use crate::ids::{
+    BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Namespace, Position, SessionToken,
+};
 use crate::log::{AppendResult, Guard, Members, Refusal, TailItem};
 use crate::registry;
 use crate::state::{Entry, Rejection, Row, State};

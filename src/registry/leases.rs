@@ -11,8 +11,9 @@ use std::time::Duration;
 
 /// The registry of a cluster whose brokers share one process and one log.
 ///
-/// Who comes and goes is written into the log, so that its position is the token or the epoch. Leases run by the clock
-/// of this process; a session that was not renewed in time ends at the next call.
+/// Who comes and goes is written into the log, so that its position is the token or the epoch.
+/// Leases run by the clock of this process; a session that was not renewed in time ends at the next
+/// call.
 ///
 /// # Examples
 ///
@@ -37,8 +38,8 @@ pub struct LogRegistry {
     log: Arc<dyn MemberLog>,
     clock: Arc<dyn Clock>,
     ttl: Duration,
-    /// Guards leases and members; held while a membership record is written, so that records and leases agree. The
-    /// log's own lock is taken inside it, never the other way round.
+    /// Guards leases and members; held while a membership record is written, so that records and
+    /// leases agree. The log's own lock is taken inside it, never the other way round.
     state: Mutex<State>,
 }
 
@@ -49,7 +50,8 @@ struct State {
 }
 
 impl LogRegistry {
-    /// A registry without members over a log that was just opened for writing, which ended all earlier sessions.
+    /// A registry without members over a log that was just opened for writing, which ended all
+    /// earlier sessions.
     #[must_use]
     pub fn new(log: Arc<dyn MemberLog>, clock: Arc<dyn Clock>, ttl: Duration) -> Self {
         Self {

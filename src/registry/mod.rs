@@ -1,8 +1,9 @@
 //! Who is alive and who leads.
 //!
-//! A broker registers and gets a session, which stays alive while it is renewed; a lost session is lost for good. One
-//! session leads; its epoch fences everything that it forces. On engines whose log carries members in order,
-//! [`LogRegistry`] keeps the leases and writes who comes and goes into the log.
+//! A broker registers and gets a session, which stays alive while it is renewed; a lost session is
+//! lost for good. One session leads; its epoch fences everything that it forces. On engines whose
+//! log carries members in order, [`LogRegistry`] keeps the leases and writes who comes and goes
+//! into the log.
 
 mod leases;
 
@@ -29,17 +30,21 @@ pub enum Error {
         /// The epoch.
         epoch: Epoch,
     },
-    /// The registry cannot be reached or cannot write. What was asked for may or may not have happened.
+    /// The registry cannot be reached or cannot write. What was asked for may or may not have
+    /// happened.
     #[error("the registry is out of reach: {0}")]
     Unavailable(#[from] AppendError),
 }
 
-/// Keeps sessions and elects leaders. Calls may wait for a disk or a network: make them from a worker.
+/// Keeps sessions and elects leaders. Calls may wait for a disk or a network: make them from a
+/// worker.
 ///
 /// An implementation must:
 ///
-/// - give each registration a token greater than any before it, and end earlier sessions of the same broker;
-/// - keep a session alive for at least [`ttl`](Registry::ttl) after the last accepted renewal was *sent*;
+/// - give each registration a token greater than any before it, and end earlier sessions of the
+///   same broker;
+/// - keep a session alive for at least [`ttl`](Registry::ttl) after the last accepted renewal was
+///   *sent*;
 /// - never revive a session that it has reported as over, to anybody;
 /// - give each election an epoch greater than any before it, and have one leader at a time.
 pub trait Registry: Send + Sync + Debug {

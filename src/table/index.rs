@@ -4,7 +4,8 @@ use crate::ids::{BrokerId, BundleId, Holder};
 use crate::state::{Row, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which bundles a session holds, which a broker is to get, which are in flight, and which are deleted.
+/// Which bundles a session holds, which a broker is to get, which are in flight, and which are
+/// deleted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Indexes {
     pub(super) held: Sets<Holder>,
