@@ -1,0 +1,131 @@
+//! The documents tell the truth, as far as a machine can see: numbers are the code's, links lead
+//! somewhere, and every module of the library has its place in the architecture.
+#![cfg(test)]
+
+use deedbook::{ids, log, state};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The constants that documents may name in a table, as `` | `NAME` | value | ``.
+const CONSTANTS: [(&str, usize); 5] = [
+    ("NAME_BYTES_MAX", ids::NAME_BYTES_MAX),
+    ("ENTRY_BYTES_MAX", log::ENTRY_BYTES_MAX),
+    ("CHANGES_MAX", state::CHANGES_MAX),
+    ("PARTS_MAX", state::PARTS_MAX),
+    ("COVERING_MAX", state::COVERING_MAX),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The Markdown files of the repository: those at its top, and all below docs.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(root(), false, &mut found);
+    collect(&root().join("docs"), true, &mut found);
+    assert!(found.contains(&root().join("README.md")));
+    found
+}
+
+fn collect(folder: &Path, deep: bool, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && deep {
+            collect(&path, deep, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The cells of a table's row.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    Some(row.split('|').map(str::trim).collect())
+}
+
+/// The name in backticks, if that is all there is.
+fn quoted(cell: &str) -> Option<&str> {
+    cell.strip_prefix('`')?.strip_suffix('`')
+}
+
+#[test]
+fn numbers_in_tables_are_those_of_the_code() {
+    let is_upper = |c| matches!(c, 'A'..='Z' | '0'..='9' | '_');
+    let is_constant = |name: &&str| name.len() > 1 && name.chars().all(is_upper);
+    let mut seen = Vec::new();
+    for path in documents() {
+        for line in read(&path).lines() {
+            let Some(cells) = cells(line) else { continue };
+            let Some(name) = quoted(cells[0]).filter(is_constant) else {
+                continue;
+            };
+            let place = format!("{}: {name}", path.display());
+            let known = CONSTANTS.iter().find(|(known, _)| *known == name);
+            let (_, value) = known.unwrap_or_else(|| panic!("{place} is not in this test's list"));
+            let number = cells[1].split(' ').next().unwrap().replace(',', "");
+            assert_eq!(number, value.to_string(), "{place}");
+            seen.push(name.to_owned());
+        }
+    }
+    for (name, _) in CONSTANTS {
+        assert!(
+            seen.iter().any(|seen| seen == name),
+            "no document has a row for {name}"
+        );
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut links = 0;
+    for path in documents() {
+        for (number, line) in (1..).zip(read(&path).lines()) {
+            for target in line
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split(')').next())
+            {
+                let target = target.split('#').next().unwrap();
+                if target.is_empty() || target.contains("://") {
+                    continue;
+                }
+                let led_to = path.parent().unwrap().join(target);
+                assert!(led_to.exists(), "{}:{number}: no {target}", path.display());
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 0, "no link was found at all");
+}
+
+#[test]
+fn every_module_has_a_layer_and_a_job() {
+    let architecture = read(&root().join("ARCHITECTURE.md"));
+    let rows: Vec<_> = architecture.lines().filter_map(cells).collect();
+    let library = read(&root().join("src/lib.rs"));
+    let modules: Vec<_> = library
+        .lines()
+        .filter_map(|line| {
+            line.trim_start_matches("pub ")
+                .strip_prefix("mod ")?
+                .strip_suffix(';')
+        })
+        .collect();
+    assert!(modules.contains(&"ids"));
+    for module in modules {
+        let has_row = rows.iter().any(|row| {
+            let numbered = row[0].chars().all(|c| c.is_ascii_digit());
+            numbered && row.len() == 3 && quoted(row[1]) == Some(module) && !row[2].is_empty()
+        });
+        assert!(
+            has_row,
+            "ARCHITECTURE.md: the table of layers lacks `{module}`"
+        );
+    }
+}
