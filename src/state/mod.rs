@@ -29,7 +29,7 @@
 //! | Owned | Free | the leader | - |
 //! | Releasing | Assigning | the leader | the namespace is not being deleted |
 //! | Releasing | Free | the leader | - |
-//! | Splitting | Splitting | the leader | the cuts stay |
+//! | Splitting | Splitting | the leader | another holder, or none; the cuts stay |
 //! | Deleted | Init | the leader | - |
 
 mod entry;

@@ -163,8 +163,8 @@ pub struct Row {
     pub record: Record,
     /// The position of the entry that said so.
     pub version: Position,
-    /// The fencing token of whoever was chosen: the position of the entry that chose it. Zero for
-    /// `Free` and `Deleted`, which name nobody.
+    /// The fencing token of whoever was chosen: the position of the entry that chose it. Zero where
+    /// nobody is named: for `Free`, `Deleted`, and a `Splitting` without source.
     pub fence: Fence,
 }
 

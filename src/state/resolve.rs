@@ -393,6 +393,7 @@ fn holds(term: Term, kept: &Record, change: &Change, context: Context<'_>) -> bo
     match term {
         Term::HolderIsAuthor => next.holder() == Some(context.author),
         Term::HolderStays => next.holder() == kept.holder(),
+        Term::HolderChanges => next.holder() != kept.holder(),
         Term::DestinationChanges => next.destination() != kept.destination(),
         Term::DestinationStays => next.destination() == kept.destination(),
         Term::DestinationIsNotHolder => next
@@ -418,8 +419,8 @@ fn cuts_of(record: &Record) -> Option<&Cuts> {
 /// has none.
 fn fence(kept: &Row, next: &Record, rule: &Rule, position: Position) -> Fence {
     match next {
-        Record::Free | Record::Deleted => Fence::default(),
         Record::Assigning { .. } => Fence::at(position),
+        _ if next.holder().is_none() => Fence::default(),
         _ if matches!(rule.by, By::Successor | By::Leader) => Fence::at(position),
         _ => kept.fence,
     }

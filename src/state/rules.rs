@@ -28,6 +28,8 @@ pub enum Term {
     HolderIsAuthor,
     /// The holder stays who it was.
     HolderStays,
+    /// The holder is another session than before, or nobody is left to hold it.
+    HolderChanges,
     /// The destination is another broker than before.
     DestinationChanges,
     /// The destination stays what it was, none included.
@@ -74,8 +76,8 @@ const fn rule(from: State, to: State, by: By, terms: &'static [Term]) -> Rule {
 use State::{Assigning, Deleted, Free, Init, Owned, Releasing, Splitting};
 use Term::{
     ChildrenAreBorn, CutsDivide, CutsStay, DestinationChanges, DestinationIsNotHolder,
-    DestinationStays, HolderIsAuthor, HolderStays, NamespaceStays, NamespaceStaysIfDestination,
-    NobodyWaits,
+    DestinationStays, HolderChanges, HolderIsAuthor, HolderStays, NamespaceStays,
+    NamespaceStaysIfDestination, NobodyWaits,
 };
 
 /// The ordinary transitions.
@@ -142,7 +144,7 @@ pub const FORCED: &[Rule] = &[
     rule(Owned, Free, By::Leader, &[]),
     rule(Releasing, Assigning, By::Leader, &[NamespaceStays]),
     rule(Releasing, Free, By::Leader, &[]),
-    rule(Splitting, Splitting, By::Leader, &[CutsStay]),
+    rule(Splitting, Splitting, By::Leader, &[HolderChanges, CutsStay]),
     rule(Deleted, Init, By::Leader, &[]),
 ];
 
@@ -169,6 +171,7 @@ impl fmt::Display for Term {
         f.write_str(match self {
             HolderIsAuthor => "names its author as holder",
             HolderStays => "the holder stays",
+            HolderChanges => "another holder, or none",
             DestinationChanges => "another destination",
             DestinationStays => "the destination stays",
             DestinationIsNotHolder => "the destination, if any, is not the holder",
