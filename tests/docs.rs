@@ -1,5 +1,6 @@
 //! The documents tell the truth, as far as a machine can see: numbers are the code's, links lead
-//! somewhere, and every module of the library has its place in the architecture.
+//! somewhere, every module of the library has its place in the architecture, and every decision in
+//! the index.
 #![cfg(test)]
 
 use deedbook::{ids, log, state};
@@ -126,6 +127,25 @@ fn every_module_has_a_layer_and_a_job() {
         assert!(
             has_row,
             "ARCHITECTURE.md: the table of layers lacks `{module}`"
+        );
+    }
+}
+
+#[test]
+fn every_decision_is_in_the_index() {
+    let folder = root().join("docs/decisions");
+    let index = read(&folder.join("README.md"));
+    let mut pages = Vec::new();
+    collect(&folder, false, &mut pages);
+    pages.retain(|page| !page.ends_with("README.md"));
+    assert!(!pages.is_empty());
+    for page in pages {
+        let name = page.file_name().and_then(|name| name.to_str()).unwrap();
+        let (number, _) = name.split_once('-').unwrap();
+        let row = format!("| [{number}]({name}) |");
+        assert!(
+            index.contains(&row),
+            "docs/decisions/README.md lacks the row \"{row} ... |\""
         );
     }
 }
