@@ -220,6 +220,7 @@ impl Dictionary {
     ///
     /// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`]; nothing is introduced then.
     pub fn encode(&mut self, payload: &Payload) -> Result<Vec<u8>, Error> {
+        Self::check(payload)?;
         let mark = self.mark();
         let payload = self.store(payload);
         let stored = StoredRecordV1 {

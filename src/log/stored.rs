@@ -127,6 +127,26 @@ impl Dictionary {
         }
     }
 
+    /// What reading would refuse must not be written.
+    pub(super) fn check(payload: &Payload) -> Result<(), Error> {
+        let Payload::Entry(entry) = payload else {
+            return Ok(());
+        };
+        match &entry.body {
+            Body::Changes(changes) => {
+                bounded("changes", changes.len(), CHANGES_MAX)?;
+                changes.iter().try_for_each(|change| match &change.next {
+                    Some(Record::Splitting { cuts, .. }) => check_cuts(cuts),
+                    _ => Ok(()),
+                })
+            }
+            Body::CreateNamespace {
+                cuts: Some(cuts), ..
+            } => check_cuts(cuts),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn load(&self, stored: StoredPayload) -> Result<Payload, Error> {
         let member = match stored {
             StoredPayload::Entry(entry) => {
@@ -318,6 +338,10 @@ impl Dictionary {
             StoredState::Deleted => Record::Deleted,
         })
     }
+}
+
+fn check_cuts(cuts: &Cuts) -> Result<(), Error> {
+    bounded("cuts", cuts.as_slice().len(), PARTS_MAX - 1)
 }
 
 fn load_cuts(cuts: Vec<u32>) -> Result<Cuts, Error> {

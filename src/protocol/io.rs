@@ -352,6 +352,12 @@ pub enum Refused {
         /// Its state.
         state: State,
     },
+    /// The cuts do not divide the bundle.
+    #[error("the cuts do not lie inside {bundle}")]
+    NotAPartition {
+        /// The bundle.
+        bundle: BundleId,
+    },
     /// The bundle has another version than the asker saw.
     #[error("{bundle} was last changed at {found}, not at {expected}")]
     StaleVersion {

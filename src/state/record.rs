@@ -175,6 +175,13 @@ impl Row {
         row.map_or(State::Init, |row| row.record.state())
     }
 
+    /// Whether this session serves the bundle: it owns it, or owns it while it divides it.
+    #[must_use]
+    pub fn is_served_by(&self, session: Option<&Holder>) -> bool {
+        let holds = session.is_some() && self.record.holder() == session;
+        holds && matches!(self.record.state(), State::Owned | State::Splitting)
+    }
+
     /// The version of a row that may be absent: zero then.
     #[must_use]
     pub fn version_of(row: Option<&Self>) -> Position {

@@ -1,0 +1,338 @@
+//! The broker's state as a whole, and the way each input takes through it.
+
+use super::appends::{Appends, Resolution};
+use super::closing::Closing;
+use super::config::Config;
+use super::io::{Answer, Effect, Input, Mine, NotMine, RegistryAnswer, Ticket};
+use super::leader::{Leadership, MemberList};
+use super::lookups::LookUps;
+use super::operations::Operations;
+use super::ownership::Ownership;
+use super::placement::Placement;
+use super::session::Session;
+use super::timers::{Timer, Timers};
+use crate::clock::Tick;
+use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position};
+use crate::log::{Members, Payload, TailItem};
+use crate::state::{Entry, Row};
+use crate::table::{Error, Table};
+
+/// One broker's brain.
+///
+/// # Examples
+///
+/// A broker begins by registering, and acts once its session lives and the log has been read to its
+/// end.
+///
+/// ```
+/// use deedbook::clock::Tick;
+/// use deedbook::protocol::{AtRandom, Config, Effect, Protocol};
+///
+/// let broker = "broker-1:8080".parse().unwrap();
+/// let (protocol, effects) =
+///     Protocol::start(broker, Config::default(), Box::new(AtRandom), Tick::ZERO);
+/// assert!(matches!(effects[..], [Effect::Register]));
+/// assert!(protocol.session().is_none());
+/// ```
+#[derive(Debug)]
+pub struct Protocol {
+    pub(super) me: BrokerId,
+    pub(super) config: Config,
+    pub(super) placement: Box<dyn Placement>,
+    pub(super) table: Table,
+    /// Whether the tail has once said that it has read everything; nothing is appended before.
+    pub(super) caught_up: bool,
+    /// Why reading stopped for good, if it did.
+    pub(super) stopped: Option<Error>,
+    pub(super) session: Session,
+    pub(super) members: MemberList,
+    pub(super) leadership: Option<Leadership>,
+    pub(super) appends: Appends,
+    pub(super) ownership: Ownership,
+    pub(super) operations: Operations,
+    pub(super) look_ups: LookUps,
+    pub(super) closing: Option<Closing>,
+    pub(super) timers: Timers,
+    pub(super) now: Tick,
+    pub(super) effects: Vec<Effect>,
+}
+
+impl Protocol {
+    /// A broker that has read nothing yet, and what it wants done first.
+    #[must_use]
+    pub fn start(
+        me: BrokerId,
+        config: Config,
+        placement: Box<dyn Placement>,
+        now: Tick,
+    ) -> (Self, Vec<Effect>) {
+        let mut protocol = Self {
+            me,
+            config,
+            placement,
+            table: Table::default(),
+            caught_up: false,
+            stopped: None,
+            session: Session::default(),
+            members: MemberList::default(),
+            leadership: None,
+            appends: Appends::default(),
+            ownership: Ownership::default(),
+            operations: Operations::default(),
+            look_ups: LookUps::default(),
+            closing: None,
+            timers: Timers::default(),
+            now,
+            effects: Vec::new(),
+        };
+        protocol.register();
+        let effects = std::mem::take(&mut protocol.effects);
+        (protocol, effects)
+    }
+
+    /// Takes one input at `now` and says what is to be done about it, in order.
+    pub fn step(&mut self, now: Tick, input: Input) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        if self.is_closed() {
+            self.refuse_when_closed(input);
+        } else {
+            self.take(input);
+            while let Some(timer) = self.timers.pop_due(self.now) {
+                self.on_timer(timer);
+            }
+            self.settle();
+            self.close_if_drained();
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When it wants to be woken if nothing else happens.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Tick> {
+        if self.is_closed() {
+            None
+        } else {
+            self.timers.next()
+        }
+    }
+
+    /// Ownership as far as it has been read.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The broker's name.
+    #[must_use]
+    pub fn broker(&self) -> &BrokerId {
+        &self.me
+    }
+
+    /// The living session, as far as the broker knows.
+    #[must_use]
+    pub fn session(&self) -> Option<Holder> {
+        self.session.holder(&self.me)
+    }
+
+    /// The epoch, if this broker leads.
+    #[must_use]
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.leadership.as_ref().map(|leadership| leadership.epoch)
+    }
+
+    /// The members as last listed.
+    #[must_use]
+    pub fn members(&self) -> Option<&Members> {
+        self.members.list()
+    }
+
+    /// Whether commands are taken: the session is certain at `now` and the log has been read to its
+    /// end.
+    #[must_use]
+    pub fn is_ready(&self, now: Tick) -> bool {
+        self.caught_up && self.stopped.is_none() && self.session.is_certain(now)
+    }
+
+    /// Why reading stopped for good, if it did.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&Error> {
+        self.stopped.as_ref()
+    }
+
+    /// Whether the bundle is this broker's at `now`: never "yes" on doubt (invariant I3).
+    #[must_use]
+    pub fn is_mine(&self, now: Tick, bundle: &BundleId) -> Mine {
+        if self.stopped.is_some() || !self.caught_up || !self.session.is_certain(now) {
+            return Mine::Unknown;
+        }
+        let Some(row) = self.table.get(bundle) else {
+            return Mine::No(NotMine::Absent);
+        };
+        let serves = row.is_served_by(self.session().as_ref());
+        match (serves, self.ownership.serves(bundle, row.fence)) {
+            (false, _) => Mine::No(NotMine::NotHeld(row.record.state())),
+            (true, false) => Mine::No(NotMine::Acquiring),
+            (true, true) => Mine::Yes { fence: row.fence },
+        }
+    }
+
+    /// The bundles that this session holds, in order.
+    pub fn held(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
+        let holder = self.session();
+        holder
+            .into_iter()
+            .flat_map(|holder| self.table.held_by(&holder).collect::<Vec<_>>())
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Tail(TailItem::Payload { position, payload }) => match payload {
+                Payload::Entry(entry) => self.on_entry(position, &entry),
+                Payload::Member(_) => self.on_member(position),
+            },
+            Input::Tail(TailItem::CaughtUp { .. }) => self.on_caught_up(),
+            Input::Jumped(table) => self.on_jump(*table),
+            Input::Appended { id, result } => self.on_appended(id, result),
+            Input::Registry(answer) => match answer {
+                RegistryAnswer::Registered { sent_at, result } => {
+                    self.on_registered(sent_at, result);
+                }
+                RegistryAnswer::Renewed {
+                    sent_at,
+                    session,
+                    result,
+                } => {
+                    self.on_renewed(sent_at, session, result);
+                }
+                RegistryAnswer::Members { request, result } => self.on_members(request, result),
+                RegistryAnswer::Campaigned { session, result } => {
+                    self.on_campaigned(session, result);
+                }
+            },
+            Input::Ask {
+                ticket,
+                request,
+                deadline,
+            } => self.on_request(ticket, request, deadline),
+            Input::HookDone { id, result } => self.on_hook_done(id, &result),
+            Input::Close { deadline } => self.on_close(deadline),
+            Input::Wake => {}
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Register => self.register(),
+            Timer::Renew => self.renew(),
+            Timer::Members => self.list_members_in_turn(),
+            Timer::Monitor => self.monitor_if_due(),
+            Timer::Deadline(ticket) => self.time_out(ticket),
+            Timer::Hook(id) => self.on_hook_limit(id),
+            Timer::Resend(id) => self.resend(id),
+            Timer::React(bundle) => self.ownership.touch(&bundle),
+            Timer::CloseReserve => self.close_now(),
+        }
+    }
+
+    fn on_entry(&mut self, position: Position, entry: &Entry) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let applied = match self.table.apply(position, entry) {
+            Ok(Some(applied)) => applied,
+            Ok(None) => return,
+            Err(error) => return self.stop(error),
+        };
+        let resolution = match &applied.outcome {
+            Ok(changes) => {
+                for change in changes {
+                    self.touch(&change.bundle);
+                }
+                Resolution::Accepted { position }
+            }
+            Err(rejection) => Resolution::Rejected(rejection.clone()),
+        };
+        self.on_fact(applied.fact.as_ref());
+        self.effects.push(Effect::Applied(applied));
+        self.on_resolved(entry.id(), resolution);
+    }
+
+    /// A member came or went: the list is asked for at once, not in turn.
+    fn on_member(&mut self, position: Position) {
+        self.table.skip(position);
+        if self.caught_up {
+            self.list_members();
+        }
+    }
+
+    fn on_caught_up(&mut self) {
+        if !self.caught_up {
+            self.caught_up = true;
+            self.touch_all();
+        }
+    }
+
+    fn on_jump(&mut self, table: Table) {
+        let changes = self.table.difference(&table);
+        self.table = table;
+        for change in &changes {
+            self.touch(&change.bundle);
+        }
+        self.effects.push(Effect::Jumped {
+            horizon: self.table.next(),
+            changes,
+        });
+        self.resolve_below_horizon();
+        self.touch_namespaces();
+    }
+
+    /// Something newer than this library is in the log: nothing read from here on could be trusted.
+    fn stop(&mut self, error: Error) {
+        self.stopped = Some(error);
+        self.leadership = None;
+    }
+
+    /// Has everything that depends on a bundle looked at again before this step ends.
+    pub(super) fn touch(&mut self, bundle: &BundleId) {
+        self.ownership.touch(bundle);
+        self.operations.touch(bundle);
+        self.look_ups.touch(bundle);
+        self.watch_age(bundle);
+    }
+
+    /// As [`Self::touch`], for all bundles that this broker has or may have to do with.
+    pub(super) fn touch_all(&mut self) {
+        let held: Vec<BundleId> = self
+            .table
+            .holders()
+            .filter(|holder| holder.broker == self.me)
+            .flat_map(|holder| self.table.held_by(holder))
+            .chain(self.table.destined_to(&self.me))
+            .map(|(bundle, _)| bundle.clone())
+            .collect();
+        for bundle in &held {
+            self.ownership.touch(bundle);
+        }
+        self.ownership.touch_known();
+        self.look_ups.touch_all();
+    }
+
+    /// Works off what was touched until nothing is left to look at.
+    fn settle(&mut self) {
+        loop {
+            if let Some(bundle) = self.ownership.next_touched() {
+                self.react(&bundle);
+            } else if let Some(bundle) = self.operations.next_touched() {
+                self.check_operations(&bundle);
+            } else if let Some(bundle) = self.look_ups.next_touched() {
+                self.check_look_ups(&bundle);
+            } else {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.effects.push(Effect::Answer { ticket, answer });
+    }
+}

@@ -1,0 +1,299 @@
+//! The leader's round: orphans find an owner, tombstones go, namespaces end.
+//!
+//! Only a dead holder permits taking over; a living one that is slow is left alone. Each override
+//! is one bundle an entry, with the version that was seen: write, see who won, read again, write
+//! again.
+
+use super::appends::{Purpose, Resolution};
+use super::brain::Protocol;
+use super::ownership::releasing;
+use super::timers::Timer;
+use crate::ids::{BundleId, Holder, Namespace};
+use crate::state::{Body, Change, Phase, Record, Row, State, View};
+use std::time::Duration;
+
+/// What the leader would change about one bundle.
+struct Override {
+    bundle: BundleId,
+    row: Row,
+    next: Option<Record>,
+}
+
+impl Protocol {
+    /// The round in turn, and whatever was put off until now.
+    pub(super) fn monitor_if_due(&mut self) {
+        if self.leadership.is_some() {
+            self.monitor();
+        }
+    }
+
+    /// A round at once.
+    pub(super) fn monitor_now(&mut self) {
+        self.timers.set(self.now, Timer::Monitor);
+    }
+
+    /// One of the leader's changes is through: there may be more to do, or again.
+    pub(super) fn on_override(&mut self, resolution: &Resolution) {
+        if matches!(resolution, Resolution::Refused(_)) {
+            self.timers
+                .set(self.now.after(self.config.retry_interval), Timer::Monitor);
+        } else {
+            self.monitor_now();
+        }
+    }
+
+    /// Something happened to a namespace that is being deleted.
+    pub(super) fn touch_namespaces(&mut self) {
+        if self.leadership.is_some() {
+            self.monitor_now();
+        }
+    }
+
+    fn monitor(&mut self) {
+        let Some(leadership) = &mut self.leadership else {
+            return;
+        };
+        if leadership.next_monitor <= self.now {
+            leadership.next_monitor = self.now.after(self.config.monitor_interval);
+            self.timers.set(leadership.next_monitor, Timer::Monitor);
+        }
+        if !leadership.acts || !self.is_ready(self.now) {
+            return;
+        }
+        let mut room = self
+            .config
+            .overrides_max
+            .saturating_sub(self.appends.override_count());
+        let mut overrides = self.orphans();
+        overrides.extend(self.stuck());
+        overrides.extend(self.tombstones());
+        overrides.extend(self.leftovers());
+        for Override { bundle, row, next } in overrides {
+            if room == 0 {
+                break;
+            }
+            if !self.appends.overrides(&bundle) {
+                self.append_override(bundle, &row, next);
+                room -= 1;
+            }
+        }
+        self.end_namespaces();
+    }
+
+    fn append_override(&mut self, bundle: BundleId, row: &Row, next: Option<Record>) {
+        let Some(leadership) = &self.leadership else {
+            return;
+        };
+        let epoch = leadership.epoch;
+        let change = Change {
+            bundle: bundle.clone(),
+            expected: row.version,
+            next,
+        };
+        self.append(
+            Body::Changes(vec![change]),
+            Some(epoch),
+            Purpose::Override(bundle),
+        );
+    }
+
+    /// Bundles whose holder has been dead for long enough.
+    fn orphans(&mut self) -> Vec<Override> {
+        let Some(leadership) = &self.leadership else {
+            return Vec::new();
+        };
+        let delay = self.config.takeover_delay();
+        let grace = self.config.reclaim_grace;
+        let dead = leadership
+            .dead_since
+            .iter()
+            .map(|(holder, since)| (holder.clone(), *since));
+        let dead: Vec<_> = dead
+            .filter(|(_, since)| self.now.since(*since) >= delay)
+            .collect();
+        let mut overrides = Vec::new();
+        for (holder, since) in dead {
+            let rows: Vec<_> = self
+                .table
+                .held_by(&holder)
+                .map(|(b, row)| (b.clone(), row.clone()))
+                .collect();
+            for (bundle, row) in rows {
+                let may_return = row.record.state() == State::Owned;
+                let wait = delay + if may_return { grace } else { Duration::ZERO };
+                if self.now.since(since) < wait {
+                    self.timers.set(since.after(wait), Timer::Monitor);
+                    continue;
+                }
+                let next = Some(self.without_holder(&bundle, &row));
+                overrides.push(Override { bundle, row, next });
+            }
+        }
+        overrides
+    }
+
+    /// What becomes of a bundle whose holder is gone.
+    fn without_holder(&mut self, bundle: &BundleId, row: &Row) -> Record {
+        match &row.record {
+            Record::Splitting { cuts, .. } => {
+                let source = self.new_source(bundle);
+                Record::Splitting {
+                    source,
+                    cuts: cuts.clone(),
+                }
+            }
+            Record::Releasing {
+                destination: None, ..
+            } => Record::Free,
+            record => {
+                let chosen = record.destination().cloned();
+                let alive = chosen.and_then(|broker| self.check_destination(broker).ok());
+                self.assigning(bundle, alive)
+            }
+        }
+    }
+
+    /// Promises a bundle to `chosen` or to whom placement says; free if nobody may take it.
+    fn assigning(&mut self, bundle: &BundleId, chosen: Option<crate::ids::BrokerId>) -> Record {
+        let live = self.table.facts().namespaces.get(bundle.namespace()) == Some(&Phase::Live);
+        let destination = match chosen {
+            _ if !live => None,
+            None => self.place(bundle, None),
+            chosen => chosen,
+        };
+        destination.map_or(Record::Free, |destination| Record::Assigning {
+            destination,
+        })
+    }
+
+    /// A living session that is to finish a split.
+    fn new_source(&mut self, bundle: &BundleId) -> Option<Holder> {
+        let broker = self.place(bundle, None)?;
+        let session = self.members.list()?.session_of(&broker)?;
+        Some(Holder::new(broker, session))
+    }
+
+    /// Promises that are not kept, and splits that nobody drives.
+    fn stuck(&mut self) -> Vec<Override> {
+        let rows: Vec<_> = self
+            .table
+            .in_flight()
+            .map(|(b, row)| (b.clone(), row.clone()))
+            .collect();
+        let mut overrides = Vec::new();
+        for (bundle, row) in rows {
+            let next = match &row.record {
+                Record::Assigning { destination } => {
+                    let dead = self.check_destination(destination.clone()).is_err();
+                    if !dead && !self.is_older(&bundle, self.config.in_flight_limit) {
+                        continue;
+                    }
+                    match self.place(&bundle, Some(destination)) {
+                        Some(other) => self.assigning(&bundle, Some(other)),
+                        None if dead => Record::Free,
+                        // Nobody else lives: it stays promised to the only one.
+                        None => continue,
+                    }
+                }
+                Record::Splitting { source: None, cuts } => match self.new_source(&bundle) {
+                    Some(source) => Record::Splitting {
+                        source: Some(source),
+                        cuts: cuts.clone(),
+                    },
+                    None => continue,
+                },
+                _ => continue,
+            };
+            overrides.push(Override {
+                bundle,
+                row,
+                next: Some(next),
+            });
+        }
+        overrides
+    }
+
+    /// Whether this leader has seen the bundle's present version for longer than `limit`; if not
+    /// yet, a round is due when it will have.
+    fn is_older(&mut self, bundle: &BundleId, limit: Duration) -> bool {
+        let Some(leadership) = &self.leadership else {
+            return false;
+        };
+        let Some((_, since)) = leadership.first_seen.get(bundle) else {
+            return false;
+        };
+        if self.now.since(*since) >= limit {
+            return true;
+        }
+        self.timers.set(since.after(limit), Timer::Monitor);
+        false
+    }
+
+    /// Parents that have stood long enough after their split.
+    fn tombstones(&mut self) -> Vec<Override> {
+        let rows: Vec<_> = self
+            .table
+            .deleted()
+            .map(|(b, row)| (b.clone(), row.clone()))
+            .collect();
+        let delay = self.config.tombstone_delay;
+        let old = rows
+            .into_iter()
+            .filter(|(bundle, _)| self.is_older(bundle, delay));
+        let old: Vec<_> = old.collect();
+        old.into_iter()
+            .map(|(bundle, row)| Override {
+                bundle,
+                row,
+                next: None,
+            })
+            .collect()
+    }
+
+    /// Promises in namespaces that are being deleted.
+    fn leftovers(&self) -> Vec<Override> {
+        let ending = self.ending();
+        let rows = ending
+            .iter()
+            .flat_map(|namespace| self.table.rows_of(namespace));
+        rows.filter(|(_, row)| row.record.state() == State::Assigning)
+            .map(|(b, row)| Override {
+                bundle: b.clone(),
+                row: row.clone(),
+                next: Some(Record::Free),
+            })
+            .collect()
+    }
+
+    fn ending(&self) -> Vec<Namespace> {
+        let all = self.table.facts().namespaces.iter();
+        let ending = all.filter(|(_, phase)| **phase == Phase::BeingDeleted);
+        ending.map(|(namespace, _)| namespace.clone()).collect()
+    }
+
+    /// Unloads what living brokers own in namespaces being deleted, and ends those in which nobody
+    /// holds anything.
+    fn end_namespaces(&mut self) {
+        let Some(epoch) = self.epoch() else { return };
+        for namespace in self.ending() {
+            let rows: Vec<_> = self
+                .table
+                .rows_of(&namespace)
+                .map(|(b, row)| (b.clone(), row.clone()))
+                .collect();
+            let idle = |(_, row): &(BundleId, Row)| {
+                matches!(row.record.state(), State::Free | State::Deleted)
+            };
+            if rows.iter().all(idle) && !self.appends.ends_namespace() {
+                let body = Body::EndNamespace { namespace };
+                self.append(body, Some(epoch), Purpose::Namespace);
+                continue;
+            }
+            for (bundle, row) in rows {
+                if row.record.state() == State::Owned {
+                    self.append_owed(&bundle, &row, releasing(&row, None));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The broker's session: registering, renewing, being certain, and losing it.
+
+use super::brain::Protocol;
+use super::io::Effect;
+use super::timers::Timer;
+use crate::clock::Tick;
+use crate::ids::{BrokerId, Holder, SessionToken};
+use crate::log::Members;
+use crate::registry::Error;
+use std::collections::BTreeSet;
+
+/// The sessions that this process has, had, or is about to have.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    alive: Option<Alive>,
+    /// This process's own earlier sessions: what they held it has let go of itself, so that it need
+    /// not wait.
+    past: BTreeSet<SessionToken>,
+}
+
+#[derive(Debug)]
+struct Alive {
+    token: SessionToken,
+    /// When it was reported; earlier sessions of this broker were over by then.
+    since: Tick,
+    /// Until when it is certain to live, however slow this clock is.
+    valid_until: Tick,
+    /// The first member list that was asked for after it began: it must be in that one.
+    listed_from: u64,
+    /// Counts the entries written in it.
+    counter: u64,
+}
+
+impl Session {
+    pub(super) fn token(&self) -> Option<SessionToken> {
+        self.alive.as_ref().map(|alive| alive.token)
+    }
+
+    pub(super) fn holder(&self, me: &BrokerId) -> Option<Holder> {
+        self.token().map(|token| Holder::new(me.clone(), token))
+    }
+
+    pub(super) fn is_certain(&self, now: Tick) -> bool {
+        self.alive
+            .as_ref()
+            .is_some_and(|alive| now < alive.valid_until)
+    }
+
+    /// Whether a list asked for as `request` says that the session is over.
+    pub(super) fn is_over_by(&self, list: &Members, request: u64) -> bool {
+        let alive = self.alive.as_ref();
+        alive.is_some_and(|own| request >= own.listed_from && !list.is_alive(own.token))
+    }
+
+    /// When the session began, as this process knows it.
+    pub(super) fn since(&self) -> Tick {
+        self.alive.as_ref().map_or(Tick::ZERO, |alive| alive.since)
+    }
+
+    /// Whether it was a session of this very process.
+    pub(super) fn was_mine(&self, token: SessionToken) -> bool {
+        self.past.contains(&token)
+    }
+
+    pub(super) fn next_counter(&mut self) -> u64 {
+        self.alive.as_mut().map_or(0, |alive| {
+            alive.counter += 1;
+            alive.counter
+        })
+    }
+}
+
+impl Protocol {
+    pub(super) fn register(&mut self) {
+        if self.session.token().is_none() && self.stopped.is_none() {
+            self.effects.push(Effect::Register);
+            // If no answer comes at all, ask again once a session begun by this request would be
+            // over.
+            self.timers
+                .set(self.now.after(self.config.session_ttl), Timer::Register);
+        }
+    }
+
+    pub(super) fn on_registered(&mut self, sent_at: Tick, result: Result<SessionToken, Error>) {
+        let Ok(token) = result else {
+            self.timers
+                .set(self.now.after(self.config.retry_interval), Timer::Register);
+            return;
+        };
+        if self.session.token().is_some_and(|present| present >= token) {
+            return;
+        }
+        // A late answer to a repeated request: the newer session has ended the older one.
+        self.lose_session();
+        let valid_until = sent_at.after(self.config.certain_for());
+        let listed_from = self.members.next_request();
+        self.session.alive = Some(Alive {
+            token,
+            since: self.now,
+            valid_until,
+            listed_from,
+            counter: 0,
+        });
+        self.timers
+            .set(sent_at.after(self.config.renew_interval()), Timer::Renew);
+        self.list_members_in_turn();
+        self.touch_all();
+    }
+
+    pub(super) fn renew(&mut self) {
+        if let Some(token) = self.session.token() {
+            self.effects.push(Effect::Renew(token));
+            // In turn, whatever becomes of this one: a request without answer must not be the last.
+            self.timers
+                .set(self.now.after(self.config.renew_interval()), Timer::Renew);
+        }
+    }
+
+    pub(super) fn on_renewed(
+        &mut self,
+        sent_at: Tick,
+        session: SessionToken,
+        result: Result<(), Error>,
+    ) {
+        if self.session.token() != Some(session) {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                let valid_until = sent_at.after(self.config.certain_for());
+                if let Some(alive) = &mut self.session.alive {
+                    alive.valid_until = alive.valid_until.max(valid_until);
+                }
+            }
+            Err(Error::SessionLost { .. }) => self.on_session_lost(),
+            Err(_) => {}
+        }
+    }
+
+    /// The session is known to be over: let go of everything, then begin anew.
+    pub(super) fn on_session_lost(&mut self) {
+        self.lose_session();
+        self.register();
+    }
+
+    /// Ends the session on this broker's own word.
+    pub(super) fn end_session(&mut self) {
+        if let Some(token) = self.session.token() {
+            self.effects.push(Effect::Leave(token));
+            self.on_session_lost();
+        }
+    }
+
+    pub(super) fn lose_session(&mut self) {
+        let Some(alive) = self.session.alive.take() else {
+            return;
+        };
+        self.session.past.insert(alive.token);
+        self.leadership = None;
+        self.fail_waiters();
+        self.appends.forget();
+        self.touch_all();
+    }
+}
