@@ -11,5 +11,6 @@ pub mod pending;
 pub mod protocol;
 pub mod registry;
 pub mod state;
+pub mod storage;
 mod sync;
 pub mod table;
