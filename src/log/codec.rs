@@ -48,7 +48,7 @@ pub enum Error {
     /// A stored name breaks the rules of its kind.
     #[error("a stored name is not valid: {0}")]
     Name(#[from] crate::ids::Error),
-    /// A stored list is longer than it may be.
+    /// A list is longer than it may be.
     #[error("a list of {count} {what} is too long; at most {max} are allowed")]
     TooMany {
         /// What it lists.
@@ -60,12 +60,16 @@ pub enum Error {
     },
 }
 
+/// The most that decoding may take in. A number counts as eight bytes there, however few it takes:
+/// eight times the largest value, so that everything that is written can be read.
+const DECODED_BYTES_MAX: usize = 8 * ENTRY_BYTES_MAX;
+
 /// Fixed for all stored values: little-endian, variable-length integers, bounded.
 const CONFIG: bincode::config::Configuration<
     bincode::config::LittleEndian,
     bincode::config::Varint,
-    bincode::config::Limit<ENTRY_BYTES_MAX>,
-> = bincode::config::standard().with_limit::<ENTRY_BYTES_MAX>();
+    bincode::config::Limit<DECODED_BYTES_MAX>,
+> = bincode::config::standard().with_limit::<DECODED_BYTES_MAX>();
 
 /// Writes a stored value.
 ///
@@ -88,7 +92,8 @@ pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// [`Error`] for everything else; never a panic, never more memory than [`ENTRY_BYTES_MAX`] allows.
+/// [`Error`] for everything else; never a panic, never more memory than a value of
+/// [`ENTRY_BYTES_MAX`] can need.
 pub(crate) fn from_bytes<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Error> {
     if bytes.len() > ENTRY_BYTES_MAX {
         return Err(Error::TooLarge {
@@ -113,7 +118,8 @@ pub(crate) fn from_bytes<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Resul
 ///
 /// # Errors
 ///
-/// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`].
+/// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`], [`Error::TooMany`] if it lists
+/// more than a reader takes.
 ///
 /// # Examples
 ///
@@ -218,7 +224,8 @@ impl Dictionary {
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`]; nothing is introduced then.
+    /// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`], [`Error::TooMany`] if a list
+    /// is longer than a reader takes; nothing is introduced then.
     pub fn encode(&mut self, payload: &Payload) -> Result<Vec<u8>, Error> {
         Self::check(payload)?;
         let mark = self.mark();
@@ -238,11 +245,23 @@ impl Dictionary {
     /// nothing is taken in then.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, Error> {
         let mark = self.mark();
-        let stored: StoredRecordV1 = from_bytes(bytes)?;
-        let payload = self
-            .take_in(stored.introduced)
-            .and_then(|()| self.load(stored.payload));
+        let payload = self.read(bytes, mark);
         payload.inspect_err(|_| self.roll_back(mark))
+    }
+
+    fn read(&mut self, bytes: &[u8], mark: Mark) -> Result<Payload, Error> {
+        let stored: StoredRecordV1 = from_bytes(bytes)?;
+        let introduces = !stored.introduced.is_empty();
+        self.take_in(stored.introduced)?;
+        let payload = self.load(stored.payload)?;
+        if introduces {
+            // A writer introduces what it uses, when it first uses it, and nothing else.
+            self.roll_back(mark);
+            if self.encode(&payload)? != bytes {
+                return Err(Error::NotCanonical);
+            }
+        }
+        Ok(payload)
     }
 
     /// The present place.
@@ -325,3 +344,6 @@ impl Dictionary {
         self.bundles.name(number).cloned()
     }
 }
+
+#[cfg(test)]
+mod tests;
