@@ -10,6 +10,7 @@ pub mod log;
 pub mod pending;
 pub mod protocol;
 pub mod registry;
+pub mod reports;
 pub mod state;
 pub mod storage;
 mod sync;

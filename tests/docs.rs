@@ -3,17 +3,19 @@
 //! the index.
 #![cfg(test)]
 
-use deedbook::{ids, log, state};
+use deedbook::{ids, log, reports, state};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The constants that documents may name in a table, as `` | `NAME` | value | ``.
-const CONSTANTS: [(&str, usize); 5] = [
+const CONSTANTS: [(&str, usize); 7] = [
     ("NAME_BYTES_MAX", ids::NAME_BYTES_MAX),
     ("ENTRY_BYTES_MAX", log::ENTRY_BYTES_MAX),
     ("CHANGES_MAX", state::CHANGES_MAX),
     ("PARTS_MAX", state::PARTS_MAX),
     ("COVERING_MAX", state::COVERING_MAX),
+    ("REPORT_BUNDLES_MAX", reports::REPORT_BUNDLES_MAX),
+    ("BROKERS_MAX", reports::BROKERS_MAX),
 ];
 
 fn root() -> &'static Path {

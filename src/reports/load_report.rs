@@ -1,0 +1,190 @@
+//! What one broker says about its load.
+
+use crate::ids::{BrokerId, BundleId};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use std::collections::BTreeMap;
+use std::ops::Add;
+
+/// What one broker says about its load.
+///
+/// All numbers are finite and not negative. Serialized it has the field names of Apache Pulsar's
+/// `LocalBrokerData`, with `name` in the place of addresses, and [`read`](super::read) makes the
+/// same report of it again.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+pub struct LoadReport {
+    /// Whose load it is.
+    pub broker: BrokerId,
+    /// When the report was made, in milliseconds since 1970; 0 if that is unknown.
+    pub updated_ms: u64,
+    /// What the machine has and what of it is used.
+    pub resources: Resources,
+    /// Messages and bytes of all its bundles together.
+    pub traffic: Traffic,
+    /// The bundles that it owns, with the load of each; none where the report says nothing about
+    /// it.
+    pub bundles: BTreeMap<BundleId, Option<BundleStats>>,
+}
+
+/// What a machine has and what of it is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Resources {
+    /// Percent of one core: 800 are eight cores.
+    pub cpu: Usage,
+    /// Heap memory in MiB.
+    pub memory: Usage,
+    /// Direct memory in MiB.
+    pub direct_memory: Usage,
+    /// Incoming bandwidth in Kbit/s.
+    pub bandwidth_in: Usage,
+    /// Outgoing bandwidth in Kbit/s.
+    pub bandwidth_out: Usage,
+}
+
+/// How much of a resource is used, and how much there is, in the same unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Usage {
+    /// What is used.
+    pub usage: f64,
+    /// What there is; more than 0. None where it is unknown, as the speed of a network card in a
+    /// container often is.
+    pub limit: Option<f64>,
+}
+
+impl Usage {
+    /// How much of it is used, in percent; over 100 where reports say so. None without a limit.
+    ///
+    /// Computed from both numbers whenever it is asked for: a percentage kept beside them could
+    /// contradict them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use deedbook::reports::Usage;
+    ///
+    /// let usage = Usage { usage: 50.0, limit: Some(200.0) };
+    /// assert_eq!(usage.percent(), Some(25.0));
+    /// assert_eq!(Usage { limit: None, ..usage }.percent(), None);
+    /// ```
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        let limit = self.limit.filter(|limit| *limit > 0.0)?;
+        Some(self.usage / limit * 100.0)
+    }
+}
+
+/// Messages and bytes that come in and go out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Traffic {
+    /// Messages that producers send, in messages/s.
+    pub rate_in: f64,
+    /// Messages that consumers get, in messages/s.
+    pub rate_out: f64,
+    /// Bytes that producers send, in bytes/s.
+    pub throughput_in: f64,
+    /// Bytes that consumers get, in bytes/s.
+    pub throughput_out: f64,
+}
+
+impl Add for Traffic {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            rate_in: self.rate_in + other.rate_in,
+            rate_out: self.rate_out + other.rate_out,
+            throughput_in: self.throughput_in + other.throughput_in,
+            throughput_out: self.throughput_out + other.throughput_out,
+        }
+    }
+}
+
+/// The load of one bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct BundleStats {
+    /// Its messages and bytes.
+    pub traffic: Traffic,
+    /// How many topics it has.
+    pub topics: u64,
+    /// How many producers are connected to them.
+    pub producers: u64,
+    /// How many consumers are connected to them.
+    pub consumers: u64,
+}
+
+impl Serialize for LoadReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Resources {
+            cpu,
+            memory,
+            direct_memory,
+            bandwidth_in,
+            bandwidth_out,
+        } = &self.resources;
+        let mut fields = serializer.serialize_struct("LoadReport", 13)?;
+        fields.serialize_field("name", &self.broker)?;
+        fields.serialize_field("lastUpdate", &self.updated_ms)?;
+        fields.serialize_field("cpu", cpu)?;
+        fields.serialize_field("memory", memory)?;
+        fields.serialize_field("directMemory", direct_memory)?;
+        fields.serialize_field("bandwidthIn", bandwidth_in)?;
+        fields.serialize_field("bandwidthOut", bandwidth_out)?;
+        fields.serialize_field("msgRateIn", &self.traffic.rate_in)?;
+        fields.serialize_field("msgRateOut", &self.traffic.rate_out)?;
+        fields.serialize_field("msgThroughputIn", &self.traffic.throughput_in)?;
+        fields.serialize_field("msgThroughputOut", &self.traffic.throughput_out)?;
+        fields.serialize_field("bundles", &Names(&self.bundles))?;
+        fields.serialize_field("lastStats", &Stats(&self.bundles))?;
+        fields.end()
+    }
+}
+
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Usage", 2)?;
+        fields.serialize_field("usage", &self.usage)?;
+        // The reports' own sign for an unknown limit.
+        fields.serialize_field("limit", &self.limit.unwrap_or(-1.0))?;
+        fields.end()
+    }
+}
+
+impl Serialize for BundleStats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("BundleStats", 7)?;
+        fields.serialize_field("msgRateIn", &self.traffic.rate_in)?;
+        fields.serialize_field("msgRateOut", &self.traffic.rate_out)?;
+        fields.serialize_field("msgThroughputIn", &self.traffic.throughput_in)?;
+        fields.serialize_field("msgThroughputOut", &self.traffic.throughput_out)?;
+        fields.serialize_field("topics", &self.topics)?;
+        fields.serialize_field("producerCount", &self.producers)?;
+        fields.serialize_field("consumerCount", &self.consumers)?;
+        fields.end()
+    }
+}
+
+type Bundles = BTreeMap<BundleId, Option<BundleStats>>;
+
+/// The owned bundles as the list of their names.
+struct Names<'a>(&'a Bundles);
+
+impl Serialize for Names<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.keys())
+    }
+}
+
+/// The bundles that have load, with it.
+struct Stats<'a>(&'a Bundles);
+
+impl Serialize for Stats<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let count = self.0.values().flatten().count();
+        let mut map = serializer.serialize_map(Some(count))?;
+        for (bundle, stats) in self.0 {
+            if let Some(stats) = stats {
+                map.serialize_entry(bundle, stats)?;
+            }
+        }
+        map.end()
+    }
+}
