@@ -202,11 +202,16 @@ impl Protocol {
         match under_way.purpose {
             Purpose::Owed(bundle) => {
                 self.appends.owed.remove(&bundle);
-                if matches!(resolution, Resolution::Refused(_)) {
-                    let again = self.now.after(self.config.retry_interval);
-                    self.timers.set(again, Timer::React(bundle));
-                } else {
-                    self.ownership.touch(&bundle);
+                match resolution {
+                    Resolution::Accepted { .. } | Resolution::Passed => {
+                        self.ownership.touch(&bundle);
+                    }
+                    // If the row has changed, that was reacted to; if not, asking again at once would
+                    // be answered alike.
+                    Resolution::Rejected(_) | Resolution::Refused(_) => {
+                        let again = self.now.after(self.config.retry_interval);
+                        self.timers.set(again, Timer::React(bundle));
+                    }
                 }
             }
             Purpose::Operation(operation) => self.on_operation(operation, resolution),

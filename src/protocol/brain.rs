@@ -42,8 +42,10 @@ pub struct Protocol {
     pub(super) table: Table,
     /// Whether the tail has once said that it has read everything; nothing is appended before.
     pub(super) caught_up: bool,
-    /// Why reading stopped for good, if it did.
+    /// Why what was read can be applied no further, if so.
     pub(super) stopped: Option<Error>,
+    /// Whether the log can be read no further.
+    pub(super) deaf: bool,
     pub(super) session: Session,
     pub(super) members: MemberList,
     pub(super) leadership: Option<Leadership>,
@@ -73,6 +75,7 @@ impl Protocol {
             table: Table::default(),
             caught_up: false,
             stopped: None,
+            deaf: false,
             session: Session::default(),
             members: MemberList::default(),
             leadership: None,
@@ -150,10 +153,13 @@ impl Protocol {
     /// end.
     #[must_use]
     pub fn is_ready(&self, now: Tick) -> bool {
-        self.caught_up && self.stopped.is_none() && self.session.is_certain(now)
+        self.caught_up
+            && self.reads()
+            && self.session.is_certain(now)
+            && self.members.list().is_some()
     }
 
-    /// Why reading stopped for good, if it did.
+    /// Why what was read can be applied no further, if so.
     #[must_use]
     pub fn stopped(&self) -> Option<&Error> {
         self.stopped.as_ref()
@@ -162,7 +168,7 @@ impl Protocol {
     /// Whether the bundle is this broker's at `now`: never "yes" on doubt (invariant I3).
     #[must_use]
     pub fn is_mine(&self, now: Tick, bundle: &BundleId) -> Mine {
-        if self.stopped.is_some() || !self.caught_up || !self.session.is_certain(now) {
+        if !self.is_ready(now) {
             return Mine::Unknown;
         }
         let Some(row) = self.table.get(bundle) else {
@@ -192,6 +198,10 @@ impl Protocol {
             },
             Input::Tail(TailItem::CaughtUp { .. }) => self.on_caught_up(),
             Input::Jumped(table) => self.on_jump(*table),
+            Input::ReadFailed => {
+                self.deaf = true;
+                self.stop_reading();
+            }
             Input::Appended { id, result } => self.on_appended(id, result),
             Input::Registry(answer) => match answer {
                 RegistryAnswer::Registered { sent_at, result } => {
@@ -289,7 +299,18 @@ impl Protocol {
     /// Something newer than this library is in the log: nothing read from here on could be trusted.
     fn stop(&mut self, error: Error) {
         self.stopped = Some(error);
-        self.leadership = None;
+        self.stop_reading();
+    }
+
+    /// A broker that hears nothing more serves nobody: its bundles are better off elsewhere.
+    fn stop_reading(&mut self) {
+        self.end_session();
+        self.look_ups.touch_all();
+    }
+
+    /// Whether the log is still read and applied.
+    pub(super) fn reads(&self) -> bool {
+        self.stopped.is_none() && !self.deaf
     }
 
     /// Has everything that depends on a bundle looked at again before this step ends.

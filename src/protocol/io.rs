@@ -25,6 +25,8 @@ pub enum Input {
     Tail(TailItem),
     /// The tail fell behind what is retained; this is the table of the snapshot it goes on from.
     Jumped(Box<Table>),
+    /// The log cannot be read any further, for good.
+    ReadFailed,
     /// An append was answered.
     Appended {
         /// Which.

@@ -136,12 +136,19 @@ impl Protocol {
                 leadership.acts = true;
                 self.monitor_now();
             }
-        } else if leader.is_none()
-            && let Some(token) = self.session.token()
-            && self.is_ready(self.now)
-            && self.closing.is_none()
-        {
-            self.effects.push(Effect::Campaign(token));
+            return;
+        }
+        let Some(token) = self.session.token() else {
+            return;
+        };
+        if self.closing.is_some() || !self.is_ready(self.now) {
+            return;
+        }
+        match leader {
+            None => self.effects.push(Effect::Campaign(token)),
+            // It was elected, and the answer was lost on the way, or its first word was.
+            Some(leader) if leader.session == token => self.begin_leading(leader.epoch),
+            Some(_) => {}
         }
     }
 
@@ -150,9 +157,19 @@ impl Protocol {
         session: SessionToken,
         result: Result<Option<Epoch>, Error>,
     ) {
-        let Ok(Some(epoch)) = result else { return };
-        let known = self.leadership.as_ref().map(|leadership| leadership.epoch);
-        if self.session.token() != Some(session) || known >= Some(epoch) {
+        if let Ok(Some(epoch)) = result
+            && self.session.token() == Some(session)
+        {
+            self.begin_leading(epoch);
+        }
+    }
+
+    fn begin_leading(&mut self, epoch: Epoch) {
+        if self
+            .leadership
+            .as_ref()
+            .is_some_and(|leadership| leadership.epoch >= epoch)
+        {
             return;
         }
         self.leadership = Some(Leadership {

@@ -128,7 +128,7 @@ impl Protocol {
 
     /// The answer, or none while it has to be waited for.
     fn try_answer(&mut self, question: &Question) -> Option<Answer> {
-        if self.stopped.is_some() {
+        if !self.reads() {
             return Some(Answer::Unknown { last_seen: None });
         }
         if !self.caught_up {

@@ -9,7 +9,7 @@ use super::brain::Protocol;
 use super::ownership::releasing;
 use super::timers::Timer;
 use crate::ids::{BundleId, Holder, Namespace};
-use crate::state::{Body, Change, Phase, Record, Row, State, View};
+use crate::state::{Body, Change, Phase, Record, Rejection, Row, State, View};
 use std::time::Duration;
 
 /// What the leader would change about one bundle.
@@ -34,11 +34,16 @@ impl Protocol {
 
     /// One of the leader's changes is through: there may be more to do, or again.
     pub(super) fn on_override(&mut self, resolution: &Resolution) {
-        if matches!(resolution, Resolution::Refused(_)) {
-            self.timers
-                .set(self.now.after(self.config.retry_interval), Timer::Monitor);
-        } else {
-            self.monitor_now();
+        match resolution {
+            Resolution::Rejected(Rejection::StaleEpoch { .. }) => self.lose_leadership(),
+            Resolution::Accepted { .. }
+            | Resolution::Passed
+            | Resolution::Rejected(Rejection::StaleVersion { .. }) => self.monitor_now(),
+            // Asking again at once would be answered alike.
+            Resolution::Rejected(_) | Resolution::Refused(_) => {
+                self.timers
+                    .set(self.now.after(self.config.retry_interval), Timer::Monitor);
+            }
         }
     }
 
@@ -60,22 +65,18 @@ impl Protocol {
         if !leadership.acts || !self.is_ready(self.now) {
             return;
         }
-        let mut room = self
+        let room = self
             .config
             .overrides_max
             .saturating_sub(self.appends.override_count());
-        let mut overrides = self.orphans();
+        let mut overrides = self.orphans(room);
         overrides.extend(self.stuck());
         overrides.extend(self.tombstones());
         overrides.extend(self.leftovers());
-        for Override { bundle, row, next } in overrides {
-            if room == 0 {
-                break;
-            }
-            if !self.appends.overrides(&bundle) {
-                self.append_override(bundle, &row, next);
-                room -= 1;
-            }
+        overrides.retain(|change| !self.appends.overrides(&change.bundle));
+        // What finds no room is looked at again when one of these is through.
+        for Override { bundle, row, next } in overrides.into_iter().take(room) {
+            self.append_override(bundle, &row, next);
         }
         self.end_namespaces();
     }
@@ -97,8 +98,8 @@ impl Protocol {
         );
     }
 
-    /// Bundles whose holder has been dead for long enough.
-    fn orphans(&mut self) -> Vec<Override> {
+    /// Bundles whose holder has been dead for long enough, at most `room` of them.
+    fn orphans(&mut self, room: usize) -> Vec<Override> {
         let Some(leadership) = &self.leadership else {
             return Vec::new();
         };
@@ -113,9 +114,10 @@ impl Protocol {
             .collect();
         let mut overrides = Vec::new();
         for (holder, since) in dead {
-            let rows: Vec<_> = self
-                .table
-                .held_by(&holder)
+            let rows = self.table.held_by(&holder);
+            let rows = rows.filter(|(bundle, _)| !self.appends.overrides(bundle));
+            let rows: Vec<_> = rows
+                .take(room)
                 .map(|(b, row)| (b.clone(), row.clone()))
                 .collect();
             for (bundle, row) in rows {

@@ -72,7 +72,7 @@ impl Session {
 
 impl Protocol {
     pub(super) fn register(&mut self) {
-        if self.session.token().is_none() && self.stopped.is_none() {
+        if self.session.token().is_none() && self.reads() {
             self.effects.push(Effect::Register);
             // If no answer comes at all, ask again once a session begun by this request would be
             // over.
