@@ -206,8 +206,8 @@ impl Protocol {
                     Resolution::Accepted { .. } | Resolution::Passed => {
                         self.ownership.touch(&bundle);
                     }
-                    // If the row has changed, that was reacted to; if not, asking again at once would
-                    // be answered alike.
+                    // If the row has changed, that was reacted to; if not, asking again at once
+                    // would be answered alike.
                     Resolution::Rejected(_) | Resolution::Refused(_) => {
                         let again = self.now.after(self.config.retry_interval);
                         self.timers.set(again, Timer::React(bundle));
