@@ -11,6 +11,7 @@ pub mod pending;
 pub mod protocol;
 pub mod registry;
 pub mod reports;
+pub mod snapshot;
 pub mod state;
 pub mod storage;
 mod sync;

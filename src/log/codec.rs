@@ -231,7 +231,7 @@ impl Dictionary {
         let mark = self.mark();
         let payload = self.store(payload);
         let stored = StoredRecordV1 {
-            introduced: std::mem::take(&mut self.introduced),
+            introduced: self.take_introduced(),
             payload,
         };
         to_bytes(&stored).inspect_err(|_| self.roll_back(mark))
@@ -281,7 +281,24 @@ impl Dictionary {
         self.bundles.truncate(mark.bundles);
     }
 
-    fn take_in(&mut self, introduced: Vec<StoredName>) -> Result<(), Error> {
+    /// How many names were introduced since they were last [taken out](Self::take_introduced).
+    pub(crate) fn introduced_count(&self) -> usize {
+        self.introduced.len()
+    }
+
+    /// More than those of them take that came after the first `count`.
+    pub(crate) fn introduced_bytes_max(&self, count: usize) -> usize {
+        let names = self.introduced.iter().skip(count);
+        names.map(StoredName::bytes_max).sum()
+    }
+
+    /// The names introduced since this was last asked: they go along with what uses them.
+    pub(crate) fn take_introduced(&mut self) -> Vec<StoredName> {
+        std::mem::take(&mut self.introduced)
+    }
+
+    /// Takes in the names that came along, each for the first time.
+    pub(crate) fn take_in(&mut self, introduced: Vec<StoredName>) -> Result<(), Error> {
         for name in introduced {
             match name {
                 StoredName::Broker(name) => self.brokers.introduce(BrokerId::new(name)?)?,
@@ -300,7 +317,7 @@ impl Dictionary {
         Ok(())
     }
 
-    pub(super) fn broker_number(&mut self, broker: &BrokerId) -> u32 {
+    pub(crate) fn broker_number(&mut self, broker: &BrokerId) -> u32 {
         let (number, new) = self.brokers.number(broker);
         if new {
             self.introduced
@@ -309,7 +326,7 @@ impl Dictionary {
         number
     }
 
-    pub(super) fn namespace_number(&mut self, namespace: &Namespace) -> u32 {
+    pub(crate) fn namespace_number(&mut self, namespace: &Namespace) -> u32 {
         let (number, new) = self.namespaces.number(namespace);
         if new {
             self.introduced
@@ -332,11 +349,11 @@ impl Dictionary {
         number
     }
 
-    pub(super) fn broker(&self, number: u32) -> Result<BrokerId, Error> {
+    pub(crate) fn broker(&self, number: u32) -> Result<BrokerId, Error> {
         self.brokers.name(number).cloned()
     }
 
-    pub(super) fn namespace(&self, number: u32) -> Result<Namespace, Error> {
+    pub(crate) fn namespace(&self, number: u32) -> Result<Namespace, Error> {
         self.namespaces.name(number).cloned()
     }
 

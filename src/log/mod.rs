@@ -12,6 +12,7 @@ mod stored;
 pub use error::{AppendError, ReadError, Refusal, SnapshotError, TrimError};
 pub use member::{Leader, Member, MemberInfo, Members};
 pub use memory::MemoryLog;
+pub(crate) use stored::{StoredName, StoredState};
 
 use crate::clock::Tick;
 use crate::ids::{Epoch, LogId, Position, SessionToken};
@@ -149,7 +150,8 @@ pub trait EventLog: Send + Sync + Debug {
         epoch: Epoch,
     ) -> Result<Box<dyn SnapshotSink>, SnapshotError>;
 
-    /// Removes what lies below `horizon`, as far as the engine keeps nothing longer on purpose.
+    /// Nothing below `horizon` is needed any more, and may go. How much of it is kept nevertheless,
+    /// for history and for readers that lag, is the engine's own setting.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub(super) struct StoredRecordV1 {
 
 /// A name that gets the next number of its kind. Stored; keep stable.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum StoredName {
+pub(crate) enum StoredName {
     Broker(String),
     Namespace(String),
     Bundle {
@@ -28,6 +28,17 @@ pub(super) enum StoredName {
         lower: u32,
         upper: u32,
     },
+}
+
+impl StoredName {
+    /// More than it takes: its text, and room for a tag and three numbers.
+    pub(super) fn bytes_max(&self) -> usize {
+        let text = match self {
+            Self::Broker(text) | Self::Namespace(text) => text.len(),
+            Self::Bundle { .. } => 0,
+        };
+        text + 16
+    }
 }
 
 /// Stored; keep stable.

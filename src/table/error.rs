@@ -1,6 +1,8 @@
 //! Why a table cannot be built or cannot go on.
 
-use crate::ids::{BundleId, Namespace};
+use crate::ids::{BundleId, Namespace, Position};
+use crate::log::{ReadError, SnapshotError};
+use crate::snapshot;
 
 /// Why a table cannot be built or cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,4 +46,27 @@ pub enum Error {
         /// The first key where it goes wrong.
         key: u32,
     },
+    /// The snapshot is not to be read.
+    #[error(transparent)]
+    Snapshot(#[from] snapshot::Error),
+    /// The log is not to be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    /// What follows the newest snapshot is gone: history has a hole.
+    #[error(
+        "everything below {trimmed} was trimmed, but no snapshot leads beyond {horizon}; restore the log from a backup"
+    )]
+    SnapshotBehind {
+        /// The next position to read: the newest snapshot's horizon, or the first position if there
+        /// is none.
+        horizon: Position,
+        /// The first position that is retained.
+        trimmed: Position,
+    },
+}
+
+impl From<SnapshotError> for Error {
+    fn from(error: SnapshotError) -> Self {
+        Self::Snapshot(error.into())
+    }
 }

@@ -9,6 +9,7 @@ use crate::state::{
     resolve_entry,
 };
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Ownership as the log says it is, up to a position.
 ///
@@ -217,6 +218,23 @@ impl Table {
             .values()
             .flat_map(BTreeMap::values)
             .map(|(bundle, row)| (bundle, row))
+    }
+
+    /// The rows that come after a bundle, or all of them, by namespace and range.
+    pub fn rows_after(&self, last: Option<&BundleId>) -> impl Iterator<Item = (&BundleId, &Row)> {
+        let beyond = |last: &BundleId| (Bound::Excluded(last.range()), Bound::Unbounded);
+        let same = last.and_then(|last| Some(self.rows.get(last.namespace())?.range(beyond(last))));
+        let namespaces = match last {
+            Some(last) => Bound::Excluded(last.namespace()),
+            None => Bound::Unbounded,
+        };
+        let later = self
+            .rows
+            .range::<Namespace, _>((namespaces, Bound::Unbounded));
+        same.into_iter()
+            .chain(later.map(|(_, rows)| rows.range(..)))
+            .flatten()
+            .map(|(_, (bundle, row))| (bundle, row))
     }
 
     /// How many rows there are.
@@ -500,6 +518,28 @@ mod tests {
         assert_eq!(table.held_by(&me()).count(), 2);
         assert_eq!(table.destined_to(&me().broker).count(), 0);
         assert_eq!(table.covering(&bundle("0x00000000_0x00002000")).len(), 2);
+    }
+
+    #[test]
+    fn rows_go_on_after_any_of_them() {
+        let mut table = after_split();
+        let other = Namespace::new("t/other").unwrap();
+        let applied = table.next();
+        apply(
+            &mut table,
+            Body::CreateNamespace {
+                namespace: other,
+                cuts: None,
+                applied,
+            },
+        );
+        let all: Vec<_> = table.rows().collect();
+        assert_eq!(all.len(), 5);
+        assert!(table.rows_after(None).eq(table.rows()));
+        for (index, (bundle, _)) in all.iter().enumerate() {
+            let rest: Vec<_> = table.rows_after(Some(bundle)).collect();
+            assert_eq!(rest, all[index + 1..]);
+        }
     }
 
     #[test]
