@@ -8,72 +8,10 @@
 
 mod support;
 
-use deedbook::ids::{BundleId, Epoch, SessionToken};
-use deedbook::state::{Body, CHANGES_MAX, Entry, Record, Rejection, State, rules};
-use deedbook::table::Table;
+use deedbook::ids::{Epoch, SessionToken};
+use deedbook::state::{Body, CHANGES_MAX, Rejection, State, rules};
+use support::book::{Book, MIDDLE, changes, lower};
 use support::*;
-
-/// A table that has read entries from position 1 on.
-#[derive(Default)]
-struct Book {
-    table: Table,
-}
-
-impl Book {
-    /// The namespace `t/n` in two halves, of which broker `a` in session 5 owns the lower one since
-    /// position 3.
-    fn with_owner() -> Self {
-        let mut book = Self::default();
-        book.write("a5", None, create("t/n", &[MIDDLE], 0)); // 1
-        book.becomes("a5", Some(assigning("a"))); // 2
-        book.becomes("a5", Some(owned("a5"))); // 3
-        book
-    }
-
-    fn judge(&mut self, entry: &Entry) -> Result<(), Rejection> {
-        let position = self.table.next();
-        let applied = self.table.apply(position, entry).unwrap().unwrap();
-        applied.outcome.map(|_| ())
-    }
-
-    /// Writes an entry that must be accepted.
-    fn write(&mut self, author: &str, epoch: Option<u64>, body: Body) {
-        self.judge(&entry(author, epoch, body)).unwrap();
-    }
-
-    /// Changes the lower half, which must be accepted.
-    fn becomes(&mut self, author: &str, next: Option<Record>) {
-        let version = self.version();
-        self.write(author, None, changes(version, next));
-    }
-
-    fn version(&self) -> u64 {
-        self.table.get(&lower()).unwrap().version.get()
-    }
-
-    /// Writes an entry that must change no row, and gives the reason.
-    fn refused(&mut self, author: &str, epoch: Option<u64>, body: Body) -> Rejection {
-        let rows = |table: &Table| {
-            let rows = table.rows();
-            rows.map(|(bundle, row)| (bundle.clone(), row.clone()))
-                .collect::<Vec<_>>()
-        };
-        let before = rows(&self.table);
-        let rejection = self.judge(&entry(author, epoch, body)).unwrap_err();
-        assert_eq!(rows(&self.table), before, "a rejected entry changes no row");
-        rejection
-    }
-}
-
-const MIDDLE: u32 = 0x8000_0000;
-
-fn lower() -> BundleId {
-    bundle(0, MIDDLE)
-}
-
-fn changes(expected: u64, next: Option<Record>) -> Body {
-    Body::Changes(vec![change(&lower(), expected, next)])
-}
 
 #[test]
 fn stale_version() {
@@ -122,7 +60,7 @@ fn invalid_transition() {
 #[test]
 fn wrong_author() {
     let mut book = Book::with_owner();
-    book.becomes("c5", Some(releasing("a5", Some("b"))));
+    book.becomes("c5", releasing("a5", Some("b")));
     let rejection = book.refused("b5", None, changes(4, Some(assigning("b"))));
     assert_eq!(
         rejection,
@@ -265,7 +203,7 @@ fn namespace_being_deleted() {
         book.refused("b5", Some(9), changes(3, Some(assigning("b")))),
         wanted
     );
-    book.becomes("b5", Some(releasing("a5", None)));
+    book.becomes("b5", releasing("a5", None));
     assert_eq!(wanted.name(), "namespace_being_deleted");
 }
 

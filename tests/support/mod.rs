@@ -7,6 +7,11 @@
 )]
 #![allow(dead_code, reason = "not every test uses every one")]
 
+pub(crate) mod book;
+pub(crate) mod history;
+pub(crate) mod model;
+mod spoil;
+
 use deedbook::ids::{
     BrokerId, BundleId, Cuts, Epoch, Fence, Holder, KeyRange, Namespace, Position, SessionToken,
 };
