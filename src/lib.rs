@@ -8,6 +8,7 @@ pub mod clock;
 pub mod ids;
 pub mod log;
 pub mod pending;
+pub mod planner;
 pub mod protocol;
 pub mod registry;
 pub mod reports;
