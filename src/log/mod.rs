@@ -101,6 +101,17 @@ pub enum TailItem {
     },
 }
 
+impl TailItem {
+    /// The next position to read after it.
+    #[must_use]
+    pub const fn next(&self) -> Position {
+        match self {
+            Self::Payload { position, .. } => position.next(),
+            Self::CaughtUp { next } => *next,
+        }
+    }
+}
+
 /// One totally ordered, append-only log of entries that a cluster shares.
 ///
 /// An implementation must:

@@ -1,0 +1,74 @@
+//! What the brokers of a cluster share: a log and a registry.
+
+use crate::clock::{BootClock, Clock};
+use crate::ids::LogId;
+use crate::log::{EventLog, MemberLog, MemoryLog};
+use crate::protocol::Config;
+use crate::registry::{LogRegistry, Registry};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the brokers of a cluster share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    pub(super) log: Arc<dyn EventLog>,
+    pub(super) registry: Arc<dyn Registry>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Cluster {
+    /// A cluster that lives and dies with this process: its log is in memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use deedbook::channel::Cluster;
+    ///
+    /// let cluster = Cluster::memory();
+    /// ```
+    #[must_use]
+    pub fn memory() -> Self {
+        let clock = Arc::new(BootClock);
+        let log = Arc::new(MemoryLog::new(LogId::new(1), clock.clone()));
+        Self::embedded(log, clock, Config::default().session_ttl)
+    }
+
+    /// A cluster within this process over a log that was just opened for writing, whose sessions
+    /// live for `ttl` without a renewal.
+    #[must_use]
+    pub fn embedded<L: MemberLog + 'static>(
+        log: Arc<L>,
+        clock: Arc<dyn Clock>,
+        ttl: Duration,
+    ) -> Self {
+        let members: Arc<dyn MemberLog> = log.clone();
+        let registry = Arc::new(LogRegistry::new(members, Arc::clone(&clock), ttl));
+        Self {
+            log,
+            registry,
+            clock,
+        }
+    }
+
+    /// A cluster on an engine of its own.
+    #[must_use]
+    pub fn on(log: Arc<dyn EventLog>, registry: Arc<dyn Registry>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            log,
+            registry,
+            clock,
+        }
+    }
+
+    /// The log.
+    #[must_use]
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.log
+    }
+
+    /// The registry.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<dyn Registry> {
+        &self.registry
+    }
+}

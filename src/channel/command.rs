@@ -1,0 +1,207 @@
+//! Commands and look-ups as the embedder sees them.
+
+use super::handle::Channel;
+use crate::ids::{BrokerId, BundleId, Cuts, Position};
+use crate::pending::Pending;
+use crate::protocol::{Action, Answer, Refused, Request};
+use crate::state::{Rejection, Row};
+use std::time::Duration;
+
+/// How a command ended: the position of the entry that completed it, or why it did not complete.
+pub type CommandResult = Result<Position, CommandError>;
+
+/// How a look-up ended.
+pub type LookUpResult = Result<Owner, LookUpError>;
+
+/// Why a command did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// Somebody else's change came first.
+    #[error("somebody else's change came first: {rejection}")]
+    Conflict {
+        /// Why this one did not count.
+        rejection: Rejection,
+        /// The row that won; none if the bundle is gone or the conflict is not about one.
+        row: Option<Row>,
+    },
+    /// It counted, but something else took over before it was complete.
+    #[error("something else took over before it was complete")]
+    Superseded {
+        /// The row as it is.
+        row: Option<Row>,
+    },
+    /// Nothing was written.
+    #[error("nothing was written: {0}")]
+    Refused(#[from] Refused),
+    /// It did not complete in time. It may still happen.
+    #[error("it did not complete in time; it may still happen")]
+    TimedOut {
+        /// The row as it was then.
+        last_seen: Option<Row>,
+    },
+    /// The broker lost its session meanwhile. It may have happened.
+    #[error("the broker lost its session meanwhile; it may have happened")]
+    Unknown {
+        /// The row as it was then.
+        last_seen: Option<Row>,
+    },
+    /// The channel was closed before the answer was known. It may have happened.
+    #[error("the channel was closed before the answer was known")]
+    Closed,
+}
+
+/// Who serves a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The bundle that was asked for, or that holds the key that was.
+    pub bundle: BundleId,
+    /// The broker that serves it or is about to; none if nobody does.
+    pub broker: Option<BrokerId>,
+}
+
+/// Why a look-up has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LookUpError {
+    /// It cannot be answered.
+    #[error("the look-up cannot be answered: {0}")]
+    Refused(#[from] Refused),
+    /// The bundle could not be assigned: somebody else's change came first.
+    #[error("the bundle could not be assigned: {rejection}")]
+    Conflict {
+        /// Why.
+        rejection: Rejection,
+    },
+    /// The answer was not known in time.
+    #[error("the owner was not known in time")]
+    TimedOut {
+        /// The row as it was then.
+        last_seen: Option<Row>,
+    },
+    /// The broker lost its session meanwhile, or reads the log no more.
+    #[error("the broker is not certain of anything now")]
+    Unknown,
+    /// The channel was closed.
+    #[error("the channel is closed")]
+    Closed,
+}
+
+pub(super) fn command_result(answer: Answer) -> CommandResult {
+    match answer {
+        Answer::Done { position } => Ok(position),
+        Answer::Conflict { rejection, row } => Err(CommandError::Conflict { rejection, row }),
+        Answer::Superseded { row } => Err(CommandError::Superseded { row }),
+        Answer::Refused(refused) => Err(CommandError::Refused(refused)),
+        Answer::TimedOut { last_seen } => Err(CommandError::TimedOut { last_seen }),
+        Answer::Unknown { last_seen } => Err(CommandError::Unknown { last_seen }),
+        Answer::Closed => Err(CommandError::Closed),
+        // Answers of look-ups, which no command gets.
+        Answer::Served { .. } | Answer::Nobody { .. } => {
+            Err(CommandError::Unknown { last_seen: None })
+        }
+    }
+}
+
+pub(super) fn look_up_result(answer: Answer) -> LookUpResult {
+    match answer {
+        Answer::Served { bundle, broker } => Ok(Owner {
+            bundle,
+            broker: Some(broker),
+        }),
+        Answer::Nobody { bundle } => Ok(Owner {
+            bundle,
+            broker: None,
+        }),
+        Answer::Refused(refused) => Err(LookUpError::Refused(refused)),
+        Answer::Conflict { rejection, .. } => Err(LookUpError::Conflict { rejection }),
+        Answer::TimedOut { last_seen } => Err(LookUpError::TimedOut { last_seen }),
+        Answer::Closed => Err(LookUpError::Closed),
+        Answer::Unknown { .. } | Answer::Superseded { .. } | Answer::Done { .. } => {
+            Err(LookUpError::Unknown)
+        }
+    }
+}
+
+/// A command about one bundle, with what it expects and how long it waits.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn f(channel: deedbook::channel::Channel, bundle: deedbook::ids::BundleId) {
+/// use std::time::Duration;
+///
+/// let version = channel.row(&bundle).map(|row| row.version).unwrap_or_default();
+/// let unloaded = channel.on(&bundle).expecting(version).within(Duration::from_secs(5)).unload();
+/// # let _ = unloaded.wait();
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is asked before one of the commands is called"]
+pub struct BundleCommand<'a> {
+    channel: &'a Channel,
+    bundle: BundleId,
+    expected: Option<Position>,
+    within: Option<Duration>,
+}
+
+impl<'a> BundleCommand<'a> {
+    pub(super) fn new(channel: &'a Channel, bundle: BundleId) -> Self {
+        Self {
+            channel,
+            bundle,
+            expected: None,
+            within: None,
+        }
+    }
+
+    /// Only if the bundle was last changed at this position; else it is refused. Default: whatever
+    /// its version.
+    pub fn expecting(mut self, version: Position) -> Self {
+        self.expected = Some(version);
+        self
+    }
+
+    /// How long to wait for completion. Default:
+    /// [`Config::command_limit`](crate::protocol::Config::command_limit).
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.within = Some(limit);
+        self
+    }
+
+    /// Gives a free bundle to a broker. Complete when that broker owns it.
+    pub fn assign(self, destination: BrokerId) -> Pending<CommandResult> {
+        self.submit(Action::Assign {
+            destination: Some(destination),
+        })
+    }
+
+    /// Gives a free bundle to whom placement chooses. Complete when that broker owns it.
+    pub fn place(self) -> Pending<CommandResult> {
+        self.submit(Action::Assign { destination: None })
+    }
+
+    /// Moves an owned bundle to another broker. Complete when that broker owns it.
+    pub fn transfer(self, destination: BrokerId) -> Pending<CommandResult> {
+        self.submit(Action::Transfer { destination })
+    }
+
+    /// Takes a bundle from its owner. Complete when it is free.
+    pub fn unload(self) -> Pending<CommandResult> {
+        self.submit(Action::Unload)
+    }
+
+    /// Divides an owned bundle at `cuts`. Complete when its children are there, owned by its owner.
+    pub fn split(self, cuts: Cuts) -> Pending<CommandResult> {
+        self.submit(Action::Split { cuts })
+    }
+
+    fn submit(self, action: Action) -> Pending<CommandResult> {
+        let request = Request::Bundle {
+            bundle: self.bundle,
+            expected: self.expected,
+            action,
+        };
+        self.channel.command(request, self.within)
+    }
+}

@@ -1,0 +1,349 @@
+//! The handle that an embedder holds.
+
+use super::builder::Builder;
+use super::command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult};
+use super::core::{Interest, Mail, Shared};
+use super::status::Status;
+use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
+use crate::pending::{self, Pending};
+use crate::protocol::{CloseReport, Input, Mine, Refused, Request};
+use crate::state::Row;
+use crate::sync::Mutex;
+use crate::table::Table;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// A broker's ownership channel. Cheap to clone; the broker ends with [`close`](Channel::close), or
+/// abruptly, as if its process had died, when the last handle is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use deedbook::channel::{Channel, Cluster};
+/// use deedbook::ids::Cuts;
+/// use deedbook::ids::KeyRange;
+/// use std::time::Duration;
+///
+/// let broker = Channel::builder("broker-1:8080".parse()?).cluster(Cluster::memory()).start()?;
+/// broker.wait_ready(Duration::from_secs(10));
+///
+/// let namespace = "acme/orders".parse()?;
+/// broker.create_namespace(&namespace, Cuts::even(KeyRange::FULL, 4)).wait()??;
+/// let owner = broker.locate(&"persistent://acme/orders/eu".parse()?,
+/// Duration::from_secs(5)).wait()??; assert_eq!(owner.broker, Some("broker-1:8080".parse()?));
+///
+/// broker.close(Duration::from_secs(5)).wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Channel {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    core: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _ = self.shared.inbox.send(Mail::Stop);
+        let core = self.core.lock().take();
+        // The last handle may be dropped by a hook or a listener, which run on threads of the
+        // channel.
+        if let Some(core) = core.filter(|core| core.thread().id() != thread::current().id()) {
+            let _ = core.join();
+        }
+    }
+}
+
+impl Channel {
+    /// Begins to set up a broker.
+    pub fn builder(broker: BrokerId) -> Builder {
+        Builder::new(broker)
+    }
+
+    pub(super) fn new(shared: Arc<Shared>, core: JoinHandle<()>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                shared,
+                core: Mutex::new(Some(core)),
+            }),
+        }
+    }
+
+    /// Creates a namespace, divided at `cuts`; all its bundles are free. Complete when it is there.
+    pub fn create_namespace(
+        &self,
+        namespace: &Namespace,
+        cuts: Option<Cuts>,
+    ) -> Pending<CommandResult> {
+        self.command(
+            Request::CreateNamespace {
+                namespace: namespace.clone(),
+                cuts,
+            },
+            None,
+        )
+    }
+
+    /// Deletes a namespace and all its bundles. Complete when it is gone.
+    pub fn delete_namespace(&self, namespace: &Namespace) -> Pending<CommandResult> {
+        self.command(
+            Request::DeleteNamespace {
+                namespace: namespace.clone(),
+            },
+            None,
+        )
+    }
+
+    /// A command about one bundle: assign, transfer, unload, split.
+    pub fn on(&self, bundle: &BundleId) -> BundleCommand<'_> {
+        BundleCommand::new(self, bundle.clone())
+    }
+
+    /// Gives a free bundle to whom placement chooses.
+    pub fn assign(&self, bundle: &BundleId) -> Pending<CommandResult> {
+        self.on(bundle).place()
+    }
+
+    /// Moves an owned bundle to another broker.
+    pub fn transfer(&self, bundle: &BundleId, destination: &BrokerId) -> Pending<CommandResult> {
+        self.on(bundle).transfer(destination.clone())
+    }
+
+    /// Takes a bundle from its owner and leaves it free.
+    pub fn unload(&self, bundle: &BundleId) -> Pending<CommandResult> {
+        self.on(bundle).unload()
+    }
+
+    /// Divides an owned bundle at `cuts`.
+    pub fn split(&self, bundle: &BundleId, cuts: Cuts) -> Pending<CommandResult> {
+        self.on(bundle).split(cuts)
+    }
+
+    /// Who serves a bundle, now or as soon as that is known.
+    pub fn owner(&self, bundle: &BundleId) -> Pending<LookUpResult> {
+        self.look_up(
+            Request::Owner {
+                bundle: bundle.clone(),
+            },
+            None,
+        )
+    }
+
+    /// Who serves a topic. Assigns nothing.
+    pub fn owner_of(&self, topic: &Topic) -> Pending<LookUpResult> {
+        let bundle = self.read(|table| {
+            table
+                .at_key(topic.namespace(), topic.key())
+                .map(|(bundle, _)| bundle.clone())
+        });
+        match bundle {
+            Some(bundle) => self.owner(&bundle),
+            None => {
+                let namespace = topic.namespace().clone();
+                let refused = Refused::UnknownNamespace { namespace };
+                pending::ready(Err(LookUpError::Refused(refused)))
+            }
+        }
+    }
+
+    /// Who serves a topic; assigns its bundle if nobody does. Thousands of callers cost one log
+    /// entry.
+    pub fn locate(&self, topic: &Topic, within: Duration) -> Pending<LookUpResult> {
+        self.locate_key(topic.namespace(), topic.key(), within)
+    }
+
+    /// As [`locate`](Channel::locate), by a key.
+    pub fn locate_key(
+        &self,
+        namespace: &Namespace,
+        key: u32,
+        within: Duration,
+    ) -> Pending<LookUpResult> {
+        self.look_up(
+            Request::Locate {
+                namespace: namespace.clone(),
+                key,
+            },
+            Some(within),
+        )
+    }
+
+    /// Whether the bundle is this broker's, now, with the fence to hand to storage. Never waits,
+    /// never "yes" on doubt.
+    #[must_use]
+    pub fn is_mine(&self, bundle: &BundleId) -> Mine {
+        if !self.inner.shared.is_running() {
+            return Mine::Unknown;
+        }
+        let protocol = self.inner.shared.protocol.read();
+        protocol.is_mine(self.inner.shared.clock.now(), bundle)
+    }
+
+    /// The bundles that this broker holds, in order.
+    #[must_use]
+    pub fn owned(&self) -> Vec<BundleId> {
+        let protocol = self.inner.shared.protocol.read();
+        protocol.held().map(|(bundle, _)| bundle.clone()).collect()
+    }
+
+    /// What the book says of a bundle, as far as it has been read.
+    #[must_use]
+    pub fn row(&self, bundle: &BundleId) -> Option<Row> {
+        self.read(|table| table.get(bundle).cloned())
+    }
+
+    /// Reads several things of one table: no entry is applied meanwhile. Be brief.
+    pub fn read<T>(&self, read: impl FnOnce(&Table) -> T) -> T {
+        read(self.inner.shared.protocol.read().table())
+    }
+
+    /// A copy of the whole table.
+    #[must_use]
+    pub fn snapshot(&self) -> Table {
+        self.read(Clone::clone)
+    }
+
+    /// Hears of each change of any row, in log order, after the table has it; after a jump to a
+    /// snapshot, of each net change once. Called on the channel's own thread: be brief, and wait
+    /// for nothing of this channel.
+    pub fn listen(&self, mut listener: impl FnMut(&BundleId, Option<&Row>) + Send + 'static) {
+        self.inner.shared.listen(Box::new(move |bundle, row| {
+            listener(bundle, row);
+            Interest::Stays
+        }));
+    }
+
+    /// Waits until the row of a bundle is as `wanted`, which sees it now and at each change; the
+    /// answer is the row then, none if it was absent.
+    pub fn wait_until(
+        &self,
+        bundle: &BundleId,
+        wanted: impl Fn(Option<&Row>) -> bool + Send + 'static,
+    ) -> Pending<Option<Row>> {
+        let (completer, pending) = pending::channel();
+        let watched = bundle.clone();
+        // No entry is applied while this is held: between looking and listening nothing is missed.
+        let protocol = self.inner.shared.protocol.read();
+        let row = protocol.table().get(bundle);
+        if wanted(row) {
+            completer.complete(row.cloned());
+            return pending;
+        }
+        let mut completer = Some(completer);
+        self.inner.shared.listen(Box::new(move |changed, row| {
+            if *changed != watched || !wanted(row) {
+                return Interest::Stays;
+            }
+            if let Some(completer) = completer.take() {
+                completer.complete(row.cloned());
+            }
+            Interest::Goes
+        }));
+        pending
+    }
+
+    /// Waits until commands are taken: the session is certain and the log has been read to its end.
+    /// Says whether that came in time.
+    #[must_use]
+    pub fn wait_ready(&self, limit: Duration) -> bool {
+        let end = self.inner.shared.clock.now().after(limit);
+        loop {
+            let now = self.inner.shared.clock.now();
+            if self.is_ready() {
+                return true;
+            }
+            if now >= end || !self.inner.shared.is_running() {
+                return false;
+            }
+            thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether commands are taken.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let shared = &self.inner.shared;
+        shared.is_running() && shared.protocol.read().is_ready(shared.clock.now())
+    }
+
+    /// The broker's state in one value.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let shared = &self.inner.shared;
+        let ready = self.is_ready();
+        let read_error = shared.read_error.lock().clone();
+        let protocol = shared.protocol.read();
+        Status {
+            broker: protocol.broker().clone(),
+            session: protocol.session().map(|holder| holder.session),
+            ready,
+            epoch: protocol.epoch(),
+            next: protocol.table().next(),
+            held: protocol.held().count(),
+            in_flight: protocol.table().in_flight().count(),
+            read_error,
+            apply_error: protocol.stopped().cloned(),
+            poisoned: shared.poisoned.load(std::sync::atomic::Ordering::Acquire),
+        }
+    }
+
+    /// Leaves in order: is no destination any more, hands over or frees what it owns, gives up the
+    /// lead, ends its session; within the time, of which a part is kept for the last two. The
+    /// report lists what was left.
+    pub fn close(&self, within: Duration) -> Pending<CloseReport> {
+        let (completer, pending) = pending::channel();
+        if self.inner.shared.is_running() {
+            self.inner.shared.ask_close(completer);
+            let deadline = self.inner.shared.clock.now().after(within);
+            let _ = self
+                .inner
+                .shared
+                .inbox
+                .send(Mail::Input(Input::Close { deadline }));
+        } else {
+            completer.complete(CloseReport::default());
+        }
+        pending
+    }
+
+    pub(super) fn command(
+        &self,
+        request: Request,
+        within: Option<Duration>,
+    ) -> Pending<CommandResult> {
+        if !self.inner.shared.is_running() {
+            return pending::ready(Err(CommandError::Closed));
+        }
+        let (completer, pending) = pending::channel();
+        let ticket = self.inner.shared.ask_command(completer);
+        let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
+        let ask = Input::Ask {
+            ticket,
+            request,
+            deadline,
+        };
+        let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        pending
+    }
+
+    fn look_up(&self, request: Request, within: Option<Duration>) -> Pending<LookUpResult> {
+        if !self.inner.shared.is_running() {
+            return pending::ready(Err(LookUpError::Closed));
+        }
+        let (completer, pending) = pending::channel();
+        let ticket = self.inner.shared.ask_look_up(completer);
+        let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
+        let ask = Input::Ask {
+            ticket,
+            request,
+            deadline,
+        };
+        let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        pending
+    }
+}

@@ -1,0 +1,26 @@
+//! The embedder's handle: a broker's ownership channel on real threads.
+//!
+//! Everything that decides anything stands below, in [`protocol`](crate::protocol); here are
+//! threads, queues and the waiting. One thread steps the protocol, one follows the log, one talks
+//! to the registry, one awaits appends, one calls the hooks. Reads go to the protocol's table
+//! directly.
+
+mod builder;
+mod cluster;
+mod command;
+mod core;
+mod follower;
+mod handle;
+mod handler;
+mod status;
+mod tail;
+mod workers;
+
+pub use builder::{Builder, StartError};
+pub use cluster::Cluster;
+pub use command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult, Owner};
+
+pub use follower::Follower;
+pub use handle::Channel;
+pub use handler::{Completion, Ignore, OwnershipHandler};
+pub use status::Status;

@@ -1,0 +1,268 @@
+//! Three brokers in one process, on real threads: assign, transfer, unload, split, the loss of a
+//! broker, its return.
+
+#![cfg(test)]
+
+use deedbook::channel::{Channel, Cluster, CommandError, Completion, OwnershipHandler};
+use deedbook::clock::BootClock;
+use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace};
+use deedbook::log::MemoryLog;
+use deedbook::protocol::{Config, Mine, Refused};
+use deedbook::state::{Record, Row, State};
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Far more than anything here takes; reaching it is a failure.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A session that outlives every pause of a busy machine.
+const LONG: Duration = Duration::from_secs(20);
+
+/// A session that is over soon, and still outlives a pause of a second.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Tells of each hook through a queue.
+struct Told(mpsc::Sender<String>);
+
+impl OwnershipHandler for Told {
+    fn acquire(&self, bundle: &BundleId, _: Fence, done: Completion) {
+        let _ = self.0.send(format!("acquire {}", bundle.range()));
+        done.done();
+    }
+
+    fn release(&self, bundle: &BundleId, _: Fence, to: Option<&BrokerId>, done: Completion) {
+        let to = to.map_or("nobody", BrokerId::as_str);
+        let _ = self.0.send(format!("release {} to {to}", bundle.range()));
+        done.done();
+    }
+
+    fn split(&self, bundle: &BundleId, _: Fence, children: &[BundleId], done: Completion) {
+        let _ = self
+            .0
+            .send(format!("split {} into {}", bundle.range(), children.len()));
+        done.done();
+    }
+}
+
+struct Brokers {
+    cluster: Cluster,
+    channels: BTreeMap<&'static str, (Channel, mpsc::Receiver<String>)>,
+}
+
+impl Brokers {
+    fn start(names: &[&'static str], ttl: Duration) -> Self {
+        let clock = Arc::new(BootClock);
+        let log = Arc::new(MemoryLog::new(LogId::new(7), clock.clone()));
+        let cluster = Cluster::embedded(log, clock, ttl);
+        let mut brokers = Self {
+            cluster,
+            channels: BTreeMap::new(),
+        };
+        for name in names {
+            brokers.add(name);
+        }
+        brokers
+    }
+
+    fn add(&mut self, name: &'static str) {
+        let (sender, told) = mpsc::channel();
+        let mut config = Config::default();
+        config.takeover_margin = Duration::from_millis(50);
+        let channel = Channel::builder(broker(name))
+            .cluster(self.cluster.clone())
+            .handler(Told(sender))
+            .config(config)
+            .start()
+            .unwrap();
+        assert!(channel.wait_ready(LIMIT), "{name} is ready");
+        self.channels.insert(name, (channel, told));
+    }
+
+    fn get(&self, name: &str) -> &Channel {
+        &self.channels[name].0
+    }
+
+    /// The next thing that the broker's hooks told.
+    fn told(&self, name: &str) -> String {
+        self.channels[name].1.recv_timeout(LIMIT).unwrap()
+    }
+}
+
+fn broker(name: &str) -> BrokerId {
+    BrokerId::new(name).unwrap()
+}
+
+fn namespace() -> Namespace {
+    Namespace::new("acme/orders").unwrap()
+}
+
+fn whole() -> BundleId {
+    BundleId::new(namespace(), KeyRange::FULL)
+}
+
+fn owned_by(name: &str) -> impl Fn(Option<&Row>) -> bool + Send + 'static + use<> {
+    let name = broker(name);
+    move |row| {
+        row.is_some_and(
+            |row| matches!(&row.record, Record::Owned { owner } if owner.broker == name),
+        )
+    }
+}
+
+/// Waits until every broker has read what makes the row as wanted.
+fn everywhere(
+    brokers: &Brokers,
+    bundle: &BundleId,
+    wanted: impl Fn(Option<&Row>) -> bool + Send + Clone + 'static,
+) {
+    for (channel, _) in brokers.channels.values() {
+        let seen = channel.wait_until(bundle, wanted.clone());
+        seen.wait_for(LIMIT)
+            .expect("in time")
+            .expect("not abandoned");
+    }
+}
+
+#[test]
+fn a_bundle_is_assigned_moved_freed_and_divided() {
+    let brokers = Brokers::start(&["a", "b", "c"], LONG);
+    let a = brokers.get("a");
+    a.create_namespace(&namespace(), None)
+        .wait()
+        .unwrap()
+        .unwrap();
+    a.on(&whole()).assign(broker("b")).wait().unwrap().unwrap();
+    assert_eq!(brokers.told("b"), "acquire 0x00000000_0xffffffff");
+
+    // A transfer that is complete has let go on one side and begun on the other.
+    let version = a.row(&whole()).unwrap().version;
+    a.on(&whole())
+        .expecting(version)
+        .transfer(broker("c"))
+        .wait()
+        .unwrap()
+        .unwrap();
+    assert_eq!(brokers.told("b"), "release 0x00000000_0xffffffff to c");
+    assert_eq!(brokers.told("c"), "acquire 0x00000000_0xffffffff");
+    assert!(!matches!(
+        brokers.get("b").is_mine(&whole()),
+        Mine::Yes { .. }
+    ));
+    let stale = a.on(&whole()).expecting(version).unload().wait().unwrap();
+    assert!(
+        matches!(
+            stale,
+            Err(CommandError::Refused(Refused::StaleVersion { .. }))
+        ),
+        "the version is an old one: {stale:?}"
+    );
+
+    let cuts = Cuts::even(KeyRange::FULL, 2).unwrap();
+    a.split(&whole(), cuts).wait().unwrap().unwrap();
+    assert_eq!(brokers.told("c"), "split 0x00000000_0xffffffff into 2");
+    let mut rest: Vec<String> = (0..3).map(|_| brokers.told("c")).collect();
+    rest.sort();
+    assert_eq!(
+        rest,
+        [
+            "acquire 0x00000000_0x80000000",
+            "acquire 0x80000000_0xffffffff",
+            "release 0x00000000_0xffffffff to nobody",
+        ]
+    );
+    let low: BundleId = "acme/orders/0x00000000_0x80000000".parse().unwrap();
+    a.unload(&low).wait().unwrap().unwrap();
+    assert_eq!(a.row(&low).unwrap().record, Record::Free);
+    let refused = a.transfer(&low, &broker("nobody")).wait().unwrap();
+    assert!(
+        matches!(refused, Err(CommandError::Refused(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_thousand_look_ups_cost_one_assignment() {
+    let brokers = Brokers::start(&["a", "b"], LONG);
+    let a = brokers.get("a");
+    a.create_namespace(&namespace(), None)
+        .wait()
+        .unwrap()
+        .unwrap();
+    let before = a.status().next;
+    let asked: Vec<_> = (0..1000)
+        .map(|key| a.locate_key(&namespace(), key, LIMIT))
+        .collect();
+    let owners: Vec<_> = asked
+        .iter()
+        .map(|owner| owner.wait().unwrap().unwrap())
+        .collect();
+    assert!(owners.iter().all(|owner| owner.broker.is_some()));
+    everywhere(&brokers, &whole(), |row| Row::state_of(row) == State::Owned);
+    // Assigning and Owned, and perhaps an election with its first word.
+    let changes = a.status().next.get() - before.get();
+    assert!(changes <= 4, "{changes} entries for a thousand look-ups");
+}
+
+#[test]
+fn a_lost_broker_is_replaced_and_comes_back_as_another_session() {
+    let mut brokers = Brokers::start(&["a", "b"], SHORT);
+    let a = brokers.get("a").clone();
+    a.create_namespace(&namespace(), None)
+        .wait()
+        .unwrap()
+        .unwrap();
+    a.on(&whole()).assign(broker("b")).wait().unwrap().unwrap();
+    let fence_of_b = a.row(&whole()).unwrap().fence;
+
+    // Dropping the last handle is as if the process had died: nobody says goodbye.
+    brokers.channels.remove("b");
+    let healed = a.wait_until(&whole(), owned_by("a"));
+    let row = healed
+        .wait_for(LIMIT)
+        .expect("healed in time")
+        .unwrap()
+        .unwrap();
+    assert!(
+        row.fence > fence_of_b,
+        "whoever comes later has the higher fence"
+    );
+    assert_eq!(brokers.told("a"), "acquire 0x00000000_0xffffffff");
+
+    brokers.add("b");
+    a.transfer(&whole(), &broker("b")).wait().unwrap().unwrap();
+    let b = brokers.get("b");
+    let mine = b.wait_until(&whole(), owned_by("b")).wait_for(LIMIT);
+    assert!(mine.is_some());
+    assert_eq!(brokers.told("b"), "acquire 0x00000000_0xffffffff");
+}
+
+#[test]
+fn closing_hands_over_and_the_last_one_frees() {
+    let brokers = Brokers::start(&["a", "b"], LONG);
+    let a = brokers.get("a");
+    let b = brokers.get("b");
+    a.create_namespace(&namespace(), Cuts::even(KeyRange::FULL, 4))
+        .wait()
+        .unwrap()
+        .unwrap();
+    let bundles: Vec<BundleId> = a.read(|table| table.rows().map(|(b, _)| b.clone()).collect());
+    for bundle in &bundles {
+        a.on(bundle).assign(broker("a")).wait().unwrap().unwrap();
+    }
+    let report = a.close(LIMIT).wait().unwrap();
+    assert!(report.left.is_empty(), "{report:?}");
+    for bundle in &bundles {
+        b.wait_until(bundle, owned_by("b"))
+            .wait_for(LIMIT)
+            .expect("handed over")
+            .unwrap();
+    }
+    let refused = a.unload(&bundles[0]).wait().unwrap();
+    assert_eq!(refused, Err(CommandError::Closed));
+
+    let report = b.close(LIMIT).wait().unwrap();
+    assert!(report.left.is_empty(), "{report:?}");
+    let free = b.read(|table| table.rows().all(|(_, row)| row.record == Record::Free));
+    assert!(free, "nobody is left to own them");
+}
