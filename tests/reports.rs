@@ -85,7 +85,9 @@ fn percentages_are_those_that_the_reports_were_made_with() {
             ("six-brokers", vec![40.0, 40.0, 40.0, 40.0, 69.0, 70.0]),
         ] {
             let cluster = cluster(&folder.join(name));
-            let cpu = |report: &deedbook::reports::LoadReport| report.resources.cpu.percent();
+            let cpu = |report: &deedbook::reports::LoadReport| {
+                report.resources.cpu.map(|cpu| cpu.percent())
+            };
             let found: Vec<_> = cluster.reports.values().filter_map(cpu).collect();
             let close = found
                 .iter()

@@ -4,6 +4,7 @@
 //! same seed, same plan, whatever the order of the input. Above stand the protocol, which places
 //! bundles that nobody chose a broker for, and the balancer, which carries plans out.
 
+mod from_reports;
 mod load;
 
 pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Traffic};

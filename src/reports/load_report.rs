@@ -7,7 +7,7 @@ use std::ops::Add;
 
 /// What one broker says about its load.
 ///
-/// All numbers are finite and not negative. Serialized it has the field names of Apache Pulsar's
+/// All numbers that [`read`](super::read) makes are finite and not negative. Serialized it has the field names of Apache Pulsar's
 /// `LocalBrokerData`, with `name` in the place of addresses, and [`read`](super::read) makes the
 /// same report of it again.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
@@ -26,49 +26,67 @@ pub struct LoadReport {
 }
 
 /// What a machine has and what of it is used.
+///
+/// None where the report does not tell, as with the speed of a network card in a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Resources {
     /// Percent of one core: 800 are eight cores.
-    pub cpu: Usage,
+    pub cpu: Option<Usage>,
     /// Heap memory in MiB.
-    pub memory: Usage,
+    pub memory: Option<Usage>,
     /// Direct memory in MiB.
-    pub direct_memory: Usage,
+    pub direct_memory: Option<Usage>,
     /// Incoming bandwidth in Kbit/s.
-    pub bandwidth_in: Usage,
+    pub bandwidth_in: Option<Usage>,
     /// Outgoing bandwidth in Kbit/s.
-    pub bandwidth_out: Usage,
+    pub bandwidth_out: Option<Usage>,
 }
 
 /// How much of a resource is used, and how much there is, in the same unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Usage {
-    /// What is used.
-    pub usage: f64,
-    /// What there is; more than 0. None where it is unknown, as the speed of a network card in a
-    /// container often is.
-    pub limit: Option<f64>,
+    usage: f64,
+    limit: f64,
 }
 
 impl Usage {
-    /// How much of it is used, in percent; over 100 where reports say so. None without a limit.
-    ///
-    /// Computed from both numbers whenever it is asked for: a percentage kept beside them could
-    /// contradict them.
+    /// Keeps two numbers of which a percentage can be made: none unless both are finite, the usage
+    /// is not negative and the limit is above 0.
     ///
     /// # Examples
     ///
     /// ```
     /// use deedbook::reports::Usage;
     ///
-    /// let usage = Usage { usage: 50.0, limit: Some(200.0) };
-    /// assert_eq!(usage.percent(), Some(25.0));
-    /// assert_eq!(Usage { limit: None, ..usage }.percent(), None);
+    /// let usage = Usage::new(50.0, 200.0);
+    /// assert_eq!(usage.map(|usage| usage.percent()), Some(25.0));
+    /// assert_eq!(Usage::new(50.0, -1.0), None);
     /// ```
     #[must_use]
-    pub fn percent(&self) -> Option<f64> {
-        let limit = self.limit.filter(|limit| *limit > 0.0)?;
-        Some(self.usage / limit * 100.0)
+    pub fn new(usage: f64, limit: f64) -> Option<Self> {
+        let sound = usage.is_finite() && usage >= 0.0 && limit.is_finite() && limit > 0.0;
+        sound.then_some(Self { usage, limit })
+    }
+
+    /// What is used.
+    #[must_use]
+    pub const fn usage(self) -> f64 {
+        self.usage
+    }
+
+    /// What there is.
+    #[must_use]
+    pub const fn limit(self) -> f64 {
+        self.limit
+    }
+
+    /// How much of it is used, in percent; over 100 where reports say so.
+    ///
+    /// Computed whenever it is asked for: a percentage kept beside the numbers could contradict
+    /// them.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        self.usage / self.limit * 100.0
     }
 }
 
@@ -142,8 +160,7 @@ impl Serialize for Usage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Usage", 2)?;
         fields.serialize_field("usage", &self.usage)?;
-        // The reports' own sign for an unknown limit.
-        fields.serialize_field("limit", &self.limit.unwrap_or(-1.0))?;
+        fields.serialize_field("limit", &self.limit)?;
         fields.end()
     }
 }

@@ -28,7 +28,7 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum What {
-    /// A number is missing; it counts as 0.
+    /// A number is missing.
     Missing {
         /// Which one.
         field: Field,
@@ -38,26 +38,26 @@ pub enum What {
         /// Which one.
         field: Field,
     },
-    /// A number is none, or not finite; it counts as 0.
+    /// A number is none, or none that can be meant; it is unknown.
     NotANumber {
         /// Which one.
         field: Field,
         /// What stands there.
         found: String,
     },
-    /// A number that cannot be negative is; it counts as 0.
+    /// A number that cannot be negative is; it is unknown.
     Negative {
         /// Which one.
         field: Field,
         /// What stands there.
         found: f64,
     },
-    /// A total of the broker is missing; the sum over its bundles was taken.
+    /// A total of the broker is unknown; the sum over its bundles was taken.
     Summed {
         /// Which one.
         field: Field,
     },
-    /// A resource has no known limit; no percentage can be made of it.
+    /// A resource has no known limit; it was left out.
     UnknownLimit {
         /// The name of the resource in the report.
         resource: &'static str,
@@ -102,7 +102,7 @@ pub enum What {
         /// Which one.
         bundle: BundleId,
     },
-    /// The broker owns a bundle without saying what load it has.
+    /// The broker owns a bundle whose load is unknown.
     NoData {
         /// Which one.
         bundle: BundleId,
@@ -185,22 +185,25 @@ impl fmt::Display for Field {
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing { field } => write!(f, "{field} is missing; taken as 0"),
+            Self::Missing { field } => write!(f, "{field} is missing"),
             Self::NumberAsText { field } => write!(f, "{field} is a number written as text"),
             Self::NotANumber { field, found } => {
                 write!(
                     f,
-                    "{field} is {found}, which is no finite number; taken as 0"
+                    "{field} is {found}, no number that can be meant; taken as unknown"
                 )
             }
             Self::Negative { field, found } => {
-                write!(f, "{field} is {found}, below zero; taken as 0")
+                write!(f, "{field} is {found}, below zero; taken as unknown")
             }
             Self::Summed { field } => {
-                write!(f, "{field} is missing; the sum over the bundles was taken")
+                write!(f, "{field} is unknown; the sum over the bundles was taken")
             }
             Self::UnknownLimit { resource } => {
-                write!(f, "the limit of {resource} is unknown; it counts as 0 %")
+                write!(
+                    f,
+                    "the limit of {resource} is unknown; {resource} does not count"
+                )
             }
             Self::NoTime => f.write_str("the time of the report is missing; taken as the oldest"),
             Self::UnknownField { name } => write!(f, "the field {name:?} is unknown; left out"),
@@ -221,7 +224,7 @@ impl fmt::Display for What {
             Self::NoData { bundle } => {
                 write!(
                     f,
-                    "{bundle} is owned, but has no load data; it cannot be moved"
+                    "{bundle} is owned, but its load is unknown; it cannot be moved"
                 )
             }
             Self::ClaimedBy { bundle, broker } => {

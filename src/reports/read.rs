@@ -10,6 +10,9 @@ use crate::ids::{BrokerId, BundleId};
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The largest number that can be meant, in any unit: room for an exabyte a second.
+const NUMBER_MAX: f64 = 1e18;
+
 /// A report, and what was left out or repaired to make it one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
@@ -22,7 +25,8 @@ pub struct Reading {
 /// Reads one load report of either shape, from any self-describing format.
 ///
 /// The broker's name is `name`, or else the host and port of `webServiceUrl` or of
-/// `webServiceUrlTls`. Limits that are not above 0 are unknown ones.
+/// `webServiceUrlTls`. What is unknown is neither nothing nor a lot: a resource whose limit is not
+/// above 0 is not there, a bundle that lacks a rate has no load, and a total is the bundles' sum.
 ///
 /// # Errors
 ///
@@ -35,13 +39,13 @@ pub struct Reading {
 /// ```
 /// let text = r#"{
 ///     "webServiceUrl": "http://broker-1:8080",
-///     "cpu": { "usage": 440, "limit": "800" },
+///     "cpu": { "usage": 400, "limit": "800" },
 ///     "bundles": ["acme/orders/0x0_0xFFFFFFFF"]
 /// }"#;
 /// let mut json = serde_json::Deserializer::from_str(text);
 /// let reading = deedbook::reports::read(&mut json)?;
 /// assert_eq!(reading.report.broker.as_str(), "broker-1:8080");
-/// assert_eq!(reading.report.resources.cpu.percent(), Some(55.0));
+/// assert_eq!(reading.report.resources.cpu.map(|cpu| cpu.percent()), Some(50.0));
 /// let notes: Vec<_> = reading.notes.iter().map(|note| note.what.kind()).collect();
 /// assert!(notes.contains(&"number_as_text") && notes.contains(&"respelled"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -134,95 +138,76 @@ struct Repair {
 }
 
 impl Repair {
-    /// A number, or 0 with a note.
-    fn number(&mut self, name: &'static str, bundle: Option<&BundleId>, number: &Number) -> f64 {
+    /// A number, or none with a note.
+    fn number(
+        &mut self,
+        name: &'static str,
+        bundle: Option<&BundleId>,
+        number: &Number,
+    ) -> Option<f64> {
         let field = Field {
             name,
             bundle: bundle.cloned(),
         };
-        if matches!(number, Number::Missing) {
-            self.done.push(What::Missing { field });
-            return 0.0;
-        }
-        self.present(field, number)
-    }
-
-    /// A number that is there, if not a good one.
-    fn present(&mut self, field: Field, number: &Number) -> f64 {
-        match number.value() {
-            Some(found) if found < 0.0 => {
-                self.done.push(What::Negative { field, found });
-                0.0
+        let (what, value) = match number {
+            Number::Plain(value) | Number::Text(value) if *value > NUMBER_MAX => {
+                let found = value.to_string();
+                (What::NotANumber { field, found }, None)
             }
-            Some(value) => {
-                if matches!(number, Number::Text(_)) {
-                    self.done.push(What::NumberAsText { field });
-                }
-                // A zero with a minus sign is a zero.
-                value + 0.0
+            Number::Plain(value) | Number::Text(value) if *value < 0.0 => {
+                let found = *value;
+                (What::Negative { field, found }, None)
             }
-            None => {
-                let found = match number {
-                    Number::Other(found) => found.clone(),
-                    _ => String::new(),
-                };
-                self.done.push(What::NotANumber { field, found });
-                0.0
+            // A zero with a minus sign is a zero.
+            Number::Plain(value) => return Some(value + 0.0),
+            Number::Text(value) => (What::NumberAsText { field }, Some(value + 0.0)),
+            Number::Missing => (What::Missing { field }, None),
+            Number::Other(found) => {
+                let found = found.clone();
+                (What::NotANumber { field, found }, None)
             }
-        }
+        };
+        self.done.push(what);
+        value
     }
 
     /// A total over the bundles, or their sum with a note.
     fn total(&mut self, name: &'static str, number: &Number, sum: f64) -> f64 {
-        let field = Field { name, bundle: None };
-        if matches!(number, Number::Missing) {
+        let known = match number {
+            Number::Missing => None,
+            there => self.number(name, None, there),
+        };
+        known.unwrap_or_else(|| {
+            let field = Field { name, bundle: None };
             self.done.push(What::Summed { field });
-            return sum;
-        }
-        self.present(field, number)
-    }
-
-    fn count(&mut self, name: &'static str, bundle: &BundleId, number: &Number) -> u64 {
-        // Saturates; more than 2^64 topics are no concern.
-        self.number(name, Some(bundle), number) as u64
+            sum
+        })
     }
 
     fn time(&mut self, number: &Number) -> u64 {
-        let field = Field {
-            name: "lastUpdate",
-            bundle: None,
+        let known = match number {
+            Number::Missing => None,
+            there => self.number("lastUpdate", None, there),
         };
-        let value = match number {
-            Number::Missing => 0.0,
-            there => self.present(field, there),
-        };
-        if value == 0.0 {
+        let since_1970 = known.filter(|time| *time > 0.0);
+        if since_1970.is_none() {
             self.done.push(What::NoTime);
         }
-        value as u64
+        since_1970.unwrap_or(0.0) as u64
     }
 
     /// A resource by its name and the names of its two numbers.
-    fn usage(&mut self, names: [&'static str; 3], raw: Option<RawUsage>) -> Usage {
+    fn usage(&mut self, names: [&'static str; 3], raw: Option<RawUsage>) -> Option<Usage> {
         let [resource, usage_name, limit_name] = names;
         let raw = raw.unwrap_or_default();
         if raw.limit.value().is_none_or(|limit| limit <= 0.0) {
             // Without a limit the usage says nothing: no note for what is odd about it.
             self.done.push(What::UnknownLimit { resource });
-            let usage = raw.usage.value().filter(|usage| *usage > 0.0);
-            return Usage {
-                usage: usage.unwrap_or(0.0),
-                limit: None,
-            };
+            return None;
         }
-        let limit = Field {
-            name: limit_name,
-            bundle: None,
-        };
-        Usage {
-            usage: self.number(usage_name, None, &raw.usage),
-            limit: Some(self.present(limit, &raw.limit)),
-        }
+        let limit = self.number(limit_name, None, &raw.limit);
+        let usage = self.number(usage_name, None, &raw.usage);
+        Usage::new(usage?, limit?)
     }
 
     /// What of the broker's bundles counts: those that it owns, with the load that it has for them.
@@ -233,18 +218,13 @@ impl Repair {
     ) -> BTreeMap<BundleId, Option<BundleStats>> {
         let owned = owned.map(|names| self.names(names));
         let mut stats = self.stats(stats);
-        let Some(owned) = owned else {
-            if !stats.is_empty() {
-                self.done.push(What::NoBundleList);
-            }
-            return stats
-                .into_iter()
-                .map(|(bundle, stats)| (bundle, Some(stats)))
-                .collect();
-        };
+        if owned.is_none() && !stats.is_empty() {
+            self.done.push(What::NoBundleList);
+        }
+        let owned = owned.unwrap_or_else(|| stats.keys().cloned().collect());
         let mut bundles = BTreeMap::new();
         for bundle in owned {
-            let stats = stats.remove(&bundle);
+            let stats = stats.remove(&bundle).flatten();
             if stats.is_none() {
                 let bundle = bundle.clone();
                 self.done.push(What::NoData { bundle });
@@ -266,7 +246,7 @@ impl Repair {
 
     /// The load by bundle. Of a bundle that is there twice the first one counts, in order of
     /// spelling: the canonical one, then the others as texts sort.
-    fn stats(&mut self, stats: Vec<(String, RawStats)>) -> BTreeMap<BundleId, BundleStats> {
+    fn stats(&mut self, stats: Vec<(String, RawStats)>) -> BTreeMap<BundleId, Option<BundleStats>> {
         let read = |(text, raw): (String, RawStats)| {
             let (bundle, spelling) = self.bundle(&text)?;
             let other = spelling == Spelling::Other;
@@ -307,19 +287,28 @@ impl Repair {
         read.ok()
     }
 
-    fn bundle_stats(&mut self, bundle: &BundleId, raw: &RawStats) -> BundleStats {
-        let traffic = Traffic {
-            rate_in: self.number("msgRateIn", Some(bundle), &raw.rate_in),
-            rate_out: self.number("msgRateOut", Some(bundle), &raw.rate_out),
-            throughput_in: self.number("msgThroughputIn", Some(bundle), &raw.throughput_in),
-            throughput_out: self.number("msgThroughputOut", Some(bundle), &raw.throughput_out),
-        };
-        BundleStats {
-            traffic,
-            topics: self.count("topics", bundle, &raw.topics),
-            producers: self.count("producerCount", bundle, &raw.producer_count),
-            consumers: self.count("consumerCount", bundle, &raw.consumer_count),
-        }
+    /// A bundle's load; none if one of the numbers by which bundles are chosen is unknown.
+    fn bundle_stats(&mut self, bundle: &BundleId, raw: &RawStats) -> Option<BundleStats> {
+        let mut number = |name, number| self.number(name, Some(bundle), number);
+        let rate_in = number("msgRateIn", &raw.rate_in);
+        let rate_out = number("msgRateOut", &raw.rate_out);
+        let throughput_in = number("msgThroughputIn", &raw.throughput_in);
+        let throughput_out = number("msgThroughputOut", &raw.throughput_out);
+        let mut count = |name, raw| number(name, raw).unwrap_or(0.0) as u64;
+        let topics = count("topics", &raw.topics);
+        let producers = count("producerCount", &raw.producer_count);
+        let consumers = count("consumerCount", &raw.consumer_count);
+        Some(BundleStats {
+            traffic: Traffic {
+                rate_in: rate_in?,
+                rate_out: rate_out?,
+                throughput_in: throughput_in?,
+                throughput_out: throughput_out?,
+            },
+            topics,
+            producers,
+            consumers,
+        })
     }
 
     fn unknown(&mut self, names: Vec<String>, count: usize) {

@@ -39,6 +39,13 @@ fn read_json(value: &Value) -> Reading {
     read(value).unwrap()
 }
 
+/// A bundle's load to which nothing needs to be noted.
+fn stats_with_topics(topics: u64) -> Value {
+    let mut stats = plain()["lastStats"][LOWER].clone();
+    stats["topics"] = json!(topics);
+    stats
+}
+
 /// Why a well-formed text is no usable report.
 fn refusal(value: &Value) -> Error {
     match read(value) {
@@ -68,7 +75,10 @@ fn a_good_report_is_read_without_notes() {
     let report = &reading.report;
     assert_eq!(report.broker.as_str(), "broker-1:8080");
     assert_eq!(report.updated_ms, 1_732_000_000_000);
-    assert_eq!(report.resources.direct_memory.percent(), Some(25.0));
+    assert_eq!(
+        report.resources.direct_memory.map(Usage::percent),
+        Some(25.0)
+    );
     assert_eq!(report.traffic.throughput_out, 4000.0);
     let of_lower = stats(&reading, LOWER).unwrap();
     assert_eq!(
@@ -99,8 +109,8 @@ fn the_older_shape_says_the_same() {
         notes(&reading),
         [
             "no_bundle_list: the list of owned bundles is missing; all with load taken as owned",
-            "summed: msgThroughputIn is missing; the sum over the bundles was taken",
-            "summed: msgThroughputOut is missing; the sum over the bundles was taken",
+            "summed: msgThroughputIn is unknown; the sum over the bundles was taken",
+            "summed: msgThroughputOut is unknown; the sum over the bundles was taken",
         ]
     );
 }
@@ -108,8 +118,8 @@ fn the_older_shape_says_the_same() {
 #[test]
 fn of_both_names_of_a_thing_the_newer_shape_counts_in_any_order() {
     let fields = [
-        format!("\"lastStats\": {{{LOWER:?}: {{\"topics\": 1}}}}"),
-        format!("\"bundleStats\": {{{LOWER:?}: {{\"topics\": 2}}}}"),
+        format!("\"lastStats\": {{{LOWER:?}: {}}}", stats_with_topics(1)),
+        format!("\"bundleStats\": {{{LOWER:?}: {}}}", stats_with_topics(2)),
         "\"cpu\": {\"usage\": 1, \"limit\": 100}".to_owned(),
         "\"systemResourceUsage\": {\"cpu\": {\"usage\": 2, \"limit\": 100}}".to_owned(),
         "\"lastUpdate\": 1".to_owned(),
@@ -121,7 +131,7 @@ fn of_both_names_of_a_thing_the_newer_shape_counts_in_any_order() {
         let text = format!("{{\"name\": \"b:1\", {}}}", order.join(","));
         let reading = read(&mut serde_json::Deserializer::from_str(&text)).unwrap();
         assert_eq!(stats(&reading, LOWER).unwrap().topics, 1);
-        assert_eq!(reading.report.resources.cpu.usage, 1.0);
+        assert_eq!(reading.report.resources.cpu, Usage::new(1.0, 100.0));
         assert_eq!(reading.report.updated_ms, 1);
     }
 }
@@ -157,13 +167,18 @@ fn the_broker_is_host_and_port() {
 fn percent_comes_from_usage_and_limit_alone() {
     let cpu = |value: Value| {
         let reading = read_json(&with(|r| r["cpu"] = value));
-        (reading.report.resources.cpu.percent(), notes(&reading))
+        (
+            reading.report.resources.cpu.map(Usage::percent),
+            notes(&reading).join(" "),
+        )
     };
-    let unknown = "unknown_limit: the limit of cpu is unknown; it counts as 0 %";
     // A percentage in the report is not looked at.
     let contradicted = json!({"usage": 50.0, "limit": 200.0, "percentUsage": 0.0});
-    assert_eq!(cpu(contradicted), (Some(25.0), vec![]));
-    for no_limit in [
+    assert_eq!(cpu(contradicted), (Some(25.0), String::new()));
+    // Over 100 % is what some reports say; whether that counts is for others to decide.
+    assert_eq!(cpu(json!({"usage": 1000, "limit": 800})).0, Some(125.0));
+    let no_limit = "unknown_limit: the limit of cpu is unknown; cpu does not count";
+    for value in [
         json!(null),
         json!({}),
         json!({"usage": 50.0, "limit": 0}),
@@ -171,56 +186,69 @@ fn percent_comes_from_usage_and_limit_alone() {
         json!({"usage": 50.0, "limit": "NaN"}),
         json!({"usage": "NaN", "limit": null}),
     ] {
-        assert_eq!(
-            cpu(no_limit.clone()),
-            (None, vec![unknown.to_owned()]),
-            "{no_limit}"
-        );
+        assert_eq!(cpu(value.clone()), (None, no_limit.to_owned()), "{value}");
     }
     let missing = with(|r| drop(r.as_object_mut().unwrap().remove("cpu")));
-    assert_eq!(notes(&read_json(&missing)), [unknown]);
-    // Over 100 % is what some reports say; whether that counts is for others to decide.
-    assert_eq!(cpu(json!({"usage": 1000, "limit": 800})).0, Some(125.0));
+    assert_eq!(notes(&read_json(&missing)), [no_limit]);
+    // A usage that is unknown must not pass for an idle machine.
+    for (value, note) in [
+        (json!({"limit": 200}), "missing: cpu.usage is missing"),
+        (
+            json!({"usage": "NaN", "limit": 200}),
+            "not_a_number: cpu.usage is \"NaN\", no number that can be meant; taken as unknown",
+        ),
+        (
+            json!({"usage": -1, "limit": 200}),
+            "negative: cpu.usage is -1, below zero; taken as unknown",
+        ),
+    ] {
+        assert_eq!(cpu(value.clone()), (None, note.to_owned()), "{value}");
+    }
 }
 
 #[test]
-fn numbers_are_read_as_text_and_replaced_when_they_are_none() {
+fn a_rate_is_read_as_text_and_without_it_the_load_of_the_bundle_is_unknown() {
     let rate = |value: Value| {
         let reading = read_json(&with(|r| r["lastStats"][LOWER]["msgRateIn"] = value));
-        let rate = stats(&reading, LOWER).unwrap().traffic.rate_in;
+        let rate = stats(&reading, LOWER).map(|stats| stats.traffic.rate_in);
         let kinds = reading.notes.iter().map(|note| note.what.kind());
         (rate, kinds.collect::<Vec<_>>().join(" "))
     };
-    assert_eq!(rate(json!(7)), (7.0, String::new()));
-    assert_eq!(rate(json!(" 7.5 ")), (7.5, "number_as_text".to_owned()));
-    for none in [
-        json!("NaN"),
-        json!("Infinity"),
-        json!("-Infinity"),
-        json!("much"),
-        json!(""),
+    assert_eq!(rate(json!(7)), (Some(7.0), String::new()));
+    assert_eq!(
+        rate(json!(" 7.5 ")),
+        (Some(7.5), "number_as_text".to_owned())
+    );
+    for (value, note) in [
+        (json!("NaN"), "not_a_number"),
+        (json!("Infinity"), "not_a_number"),
+        (json!("-Infinity"), "not_a_number"),
+        (json!("much"), "not_a_number"),
+        (json!(""), "not_a_number"),
+        (json!(1e300), "not_a_number"),
+        (json!(true), "not_a_number"),
+        (json!([1]), "not_a_number"),
+        (json!({"a": 1}), "not_a_number"),
+        (json!(null), "missing"),
+        (json!(-3), "negative"),
+        (json!("-3"), "negative"),
     ] {
         assert_eq!(
-            rate(none.clone()),
-            (0.0, "not_a_number".to_owned()),
-            "{none}"
+            rate(value.clone()),
+            (None, format!("{note} no_data")),
+            "{value}"
         );
     }
-    for none in [json!(true), json!([1]), json!({"a": 1})] {
-        assert_eq!(
-            rate(none.clone()),
-            (0.0, "not_a_number".to_owned()),
-            "{none}"
-        );
-    }
-    assert_eq!(rate(json!(null)), (0.0, "missing".to_owned()));
-    assert_eq!(rate(json!(-3)), (0.0, "negative".to_owned()));
-    assert_eq!(rate(json!("-3")), (0.0, "negative".to_owned()));
-    let reading = read_json(&with(|r| r["lastStats"][LOWER]["msgRateIn"] = json!("NaN")));
+}
+
+#[test]
+fn a_count_that_is_unknown_does_not_hide_the_load() {
+    let reading = read_json(&with(|r| r["lastStats"][LOWER]["topics"] = json!("NaN")));
     let expected = format!(
-        "not_a_number: msgRateIn of {LOWER} is \"NaN\", which is no finite number; taken as 0"
+        "not_a_number: topics of {LOWER} is \"NaN\", no number that can be meant; taken as unknown"
     );
     assert_eq!(notes(&reading), [expected]);
+    assert_eq!(stats(&reading, LOWER).unwrap().topics, 0);
 }
 
 #[test]
@@ -235,7 +263,7 @@ fn missing_totals_are_summed_and_a_missing_time_is_the_oldest() {
         notes(&reading),
         [
             "no_time: the time of the report is missing; taken as the oldest",
-            "summed: msgRateIn is missing; the sum over the bundles was taken",
+            "summed: msgRateIn is unknown; the sum over the bundles was taken",
         ]
     );
 }
@@ -256,7 +284,7 @@ fn bundles_that_are_not_owned_are_left_out_and_those_without_load_are_kept() {
     assert_eq!(
         notes(&reading),
         [
-            "no_data: acme/other/0x00000000_0xffffffff is owned, but has no load data; it cannot \
+            "no_data: acme/other/0x00000000_0xffffffff is owned, but its load is unknown; it cannot \
              be moved"
                 .to_owned(),
             format!("not_owned: {LOWER} has load, but is not owned any more; left out"),
@@ -309,15 +337,15 @@ fn of_two_spellings_of_a_bundle_the_canonical_one_counts() {
         [LOWER, "acme/orders/0x0_0x80000000"],
         ["acme/orders/0x0_0x80000000", LOWER],
     ] {
-        let rate = |name: &str| if name == LOWER { 1 } else { 2 };
-        let entry = |name: &&str| format!("{name:?}: {{\"msgRateIn\": {}}}", rate(name));
+        let topics = |name: &str| if name == LOWER { 1 } else { 2 };
+        let entry = |name: &&str| format!("{name:?}: {}", stats_with_topics(topics(name)));
         let entries: Vec<_> = order.iter().map(entry).collect();
         let text = format!(
             "{{\"name\": \"b:1\", \"bundles\": [{LOWER:?}], \"lastStats\": {{{}}}}}",
             entries.join(",")
         );
         let reading = read(&mut serde_json::Deserializer::from_str(&text)).unwrap();
-        assert_eq!(stats(&reading, LOWER).unwrap().traffic.rate_in, 1.0);
+        assert_eq!(stats(&reading, LOWER).unwrap().topics, 1);
         let repeated: Vec<_> = notes(&reading)
             .into_iter()
             .filter(|n| n.starts_with("repeated"))
