@@ -1,9 +1,12 @@
 //! A log, read by a table from its beginning and by others from what was compacted on the way.
 
 use super::{at, bundle, change, create, entry, owned};
-use deedbook::ids::BundleId;
+use deedbook::ids::{BundleId, Position};
+use deedbook::log::{SnapshotError, SnapshotSink, SnapshotSource};
+use deedbook::snapshot::{Snapshot, Writer};
 use deedbook::state::{Body, Entry, Record, Rejection, Row};
 use deedbook::table::Table;
+use std::sync::mpsc;
 
 pub(crate) const MIDDLE: u32 = 0x8000_0000;
 
@@ -17,12 +20,54 @@ pub(crate) fn changes(expected: u64, next: Option<Record>) -> Body {
     Body::Changes(vec![change(&lower(), expected, next)])
 }
 
-/// What a compactor makes of a table: everything below the next position, and nothing else.
+/// The table of a newcomer that starts from the compacted output of another: written as a snapshot,
+/// in many small blocks, and read back.
 pub(crate) fn compacted(table: &Table) -> Table {
-    let rows = table
-        .rows()
-        .map(|(bundle, row)| (bundle.clone(), row.clone()));
-    Table::from_snapshot(table.next(), table.facts().clone(), rows).unwrap()
+    let (sender, written) = mpsc::channel();
+    let sink = Box::new(Blocks(sender));
+    let mut writer = Writer::begin(sink, table.next(), table.facts(), 100).unwrap();
+    for (bundle, row) in table.rows() {
+        writer.write_row(bundle, row).unwrap();
+    }
+    writer.seal().unwrap().commit().unwrap();
+    let blocks: Vec<Vec<u8>> = written.iter().collect();
+    let source = Box::new(Written {
+        horizon: table.next(),
+        blocks: blocks.into_iter(),
+    });
+    Table::load(Snapshot::open(source).unwrap()).unwrap()
+}
+
+/// Blocks on their way out.
+#[derive(Debug)]
+struct Blocks(mpsc::Sender<Vec<u8>>);
+
+impl SnapshotSink for Blocks {
+    fn write_block(&mut self, block: &[u8]) -> Result<(), SnapshotError> {
+        self.0.send(block.to_vec()).unwrap();
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SnapshotError> {
+        Ok(())
+    }
+}
+
+/// Blocks on their way back.
+#[derive(Debug)]
+struct Written {
+    horizon: Position,
+    blocks: std::vec::IntoIter<Vec<u8>>,
+}
+
+impl SnapshotSource for Written {
+    fn horizon(&self) -> Position {
+        self.horizon
+    }
+
+    fn next_block(&mut self) -> Result<Option<Vec<u8>>, SnapshotError> {
+        Ok(self.blocks.next())
+    }
 }
 
 #[derive(Default)]
