@@ -1,6 +1,6 @@
 //! Ways to make an entry wrong.
 
-use super::history::{BROKERS, NAMESPACES, Step, World, release};
+use super::history::{BROKERS, NAMESPACES, Step, World, release, to_record};
 use super::{at, broker, cuts, namespace};
 use deedbook::ids::{BundleId, Epoch, Holder, KeyRange, SessionToken};
 use deedbook::state::{Body, Change, Entry, Record};
@@ -12,6 +12,11 @@ impl World {
         let name = NAMESPACES[step.detail % 2];
         if let (Body::Changes(changes), 0..=9) = (&mut entry.body, kind % 16) {
             spoil_changes(kind % 16, step, changes);
+            if let (9, Some(last)) = (kind % 16, changes.last_mut()) {
+                // What it is already, said once more.
+                last.next = self.model.bundles.get(&last.bundle).map(to_record);
+                entry.epoch = step.act.is_multiple_of(2).then(|| Epoch::new(self.epoch));
+            }
             return;
         }
         match kind % 16 {

@@ -301,6 +301,14 @@ fn a_name_that_was_introduced_before_is_refused() {
     );
 }
 
+/// A snapshot takes in names without a payload to hold them against.
+#[test]
+fn a_name_that_stands_twice_in_one_list_is_refused() {
+    let a = || StoredName::Broker("a".to_owned());
+    let mut reader = Dictionary::default();
+    assert_eq!(reader.take_in(vec![a(), a()]), Err(Error::NotCanonical));
+}
+
 #[test]
 fn a_name_that_nothing_uses_is_refused() {
     assert_eq!(
