@@ -23,7 +23,7 @@ pub(crate) struct Step {
     /// Out of 100.
     pub(super) spoil: u8,
     /// How many positions are left out before the entry.
-    gap: u64,
+    pub(crate) gap: u64,
 }
 
 pub(crate) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
@@ -80,6 +80,14 @@ impl Default for World {
 }
 
 impl World {
+    /// A history that begins behind a position.
+    pub(crate) fn behind(position: u64) -> Self {
+        Self {
+            position,
+            ..Self::default()
+        }
+    }
+
     /// All of a history.
     pub(crate) fn history(steps: &[Step]) -> Vec<Written> {
         let mut world = Self::default();
@@ -92,7 +100,7 @@ impl World {
         let (author, forced, body) = self.draft(step);
         let mut entry = Entry {
             author,
-            counter: self.position + 1,
+            counter: 0,
             epoch: forced.then(|| Epoch::new(self.epoch)),
             body,
         };
@@ -100,6 +108,7 @@ impl World {
             self.spoil(step, &mut entry);
         }
         self.position += 1 + step.gap;
+        entry.counter = self.position;
         let verdict = self.model.apply(self.position, &entry);
         self.written.push(entry.clone());
         Written {
