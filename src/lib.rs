@@ -6,6 +6,7 @@
 
 pub mod channel;
 pub mod clock;
+pub mod compactor;
 pub mod ids;
 pub mod log;
 pub mod pending;

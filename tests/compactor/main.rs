@@ -1,0 +1,18 @@
+//! Compaction loses nothing that counts: whatever is appended, compacted, abandoned or trimmed in
+//! between, a snapshot and what follows fold to what the whole log folds to (invariants I1, I10).
+#![cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may stop at the first surprise"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod cluster;
+mod histories;
+mod refusals;
+mod worker;
