@@ -3,10 +3,11 @@
 
 #![cfg(test)]
 
-use deedbook::channel::{Channel, Cluster, CommandError, Completion, OwnershipHandler};
+use deedbook::channel::{Channel, Cluster, CommandError, Completion, Follower, OwnershipHandler};
 use deedbook::clock::BootClock;
-use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace};
-use deedbook::log::MemoryLog;
+use deedbook::compactor::Policy;
+use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
+use deedbook::log::{EventLog, MemoryLog, ReadError};
 use deedbook::protocol::{Config, Mine, Refused};
 use deedbook::state::{Record, Row, State};
 use std::collections::BTreeMap;
@@ -265,4 +266,46 @@ fn closing_hands_over_and_the_last_one_frees() {
     assert!(report.left.is_empty(), "{report:?}");
     let free = b.read(|table| table.rows().all(|(_, row)| row.record == Record::Free));
     assert!(free, "nobody is left to own them");
+}
+
+#[test]
+fn the_leader_keeps_the_log_short_and_newcomers_start_from_its_snapshot() {
+    let clock = Arc::new(BootClock);
+    let log = Arc::new(MemoryLog::new(LogId::new(7), clock.clone()));
+    let cluster = Cluster::embedded(log.clone(), clock, LONG);
+    let mut policy = Policy::default();
+    policy.entries_max = 20;
+    policy.interval_min = Duration::ZERO;
+    let start = |name| {
+        let builder = Channel::builder(broker(name)).cluster(cluster.clone());
+        let channel = builder.compaction(policy.clone()).start().unwrap();
+        assert!(channel.wait_ready(LIMIT), "{name} is ready");
+        channel
+    };
+    let a = start("a");
+    a.create_namespace(&namespace(), None)
+        .wait()
+        .unwrap()
+        .unwrap();
+    let horizon = || log.snapshot().unwrap().map(|snapshot| snapshot.horizon());
+    let trimmed = || matches!(log.tail(Position::new(1)), Err(ReadError::Trimmed { .. }));
+    // Each turn of assigning and unloading is four entries. The first snapshot comes after twenty,
+    // and what it covers is let go of when the second has come.
+    for _ in 0..1000 {
+        a.assign(&whole()).wait().unwrap().unwrap();
+        a.unload(&whole()).wait().unwrap().unwrap();
+        if trimmed() {
+            break;
+        }
+    }
+    assert!(trimmed(), "horizon {:?}, end {}", horizon(), log.end());
+
+    let b = start("b");
+    assert_eq!(
+        b.row(&whole()).unwrap().record,
+        a.row(&whole()).unwrap().record
+    );
+    let follower = Follower::open(&cluster).unwrap();
+    assert!(follower.wait_for(log.end().previous(), LIMIT));
+    assert_eq!(follower.row(&whole()), a.row(&whole()));
 }

@@ -1,10 +1,12 @@
 //! Starting a broker.
 
 use super::cluster::Cluster;
+use super::compaction::Compaction;
 use super::core::{self, Mail, Shared};
 use super::handle::Channel;
 use super::handler::{Ignore, OwnershipHandler};
 use super::workers::{Parts, Workers};
+use crate::compactor::Policy;
 use crate::ids::BrokerId;
 use crate::protocol::{AtRandom, Config, Placement, Protocol};
 use std::fmt;
@@ -34,6 +36,7 @@ pub struct Builder {
     handler: Arc<dyn OwnershipHandler>,
     placement: Box<dyn Placement>,
     config: Config,
+    policy: Policy,
 }
 
 impl fmt::Debug for Builder {
@@ -52,6 +55,7 @@ impl Builder {
             handler: Arc::new(Ignore),
             placement: Box::new(AtRandom),
             config: Config::default(),
+            policy: Policy::default(),
         }
     }
 
@@ -80,6 +84,12 @@ impl Builder {
         self
     }
 
+    /// When the leader compacts the log. Default: [`Policy::default`].
+    pub fn compaction(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Starts the broker: it registers, reads the log to its end, and takes commands once
     /// [`Channel::wait_ready`] says so.
     ///
@@ -102,6 +112,7 @@ impl Builder {
         let (inbox, mail) = mpsc::channel::<Mail>();
         let now = clock.now();
         let (protocol, first) = Protocol::start(self.broker, config, self.placement, now);
+        let compaction = Compaction::new(Arc::clone(&log), self.policy);
         let parts = Parts {
             broker: broker.clone(),
             log,
@@ -115,7 +126,7 @@ impl Builder {
         let core = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("deedbook-core".to_owned())
-            .spawn(move || core::run(&core, &mail, workers, first))
+            .spawn(move || core::run(&core, &mail, workers, compaction, first))
             .map_err(failed)?;
         Ok(Channel::new(shared, thread))
     }

@@ -1,6 +1,7 @@
 //! The thread that steps the protocol and has done what it wants done.
 
 use super::command::{CommandResult, LookUpResult, command_result, look_up_result};
+use super::compaction::{Compaction, Standing};
 use super::workers::Workers;
 use crate::clock::Clock;
 use crate::ids::BundleId;
@@ -115,6 +116,16 @@ impl Shared {
         self.listeners.lock().push(listener);
     }
 
+    fn standing(&self) -> Standing {
+        let protocol = self.protocol.read();
+        let table = protocol.table();
+        Standing {
+            epoch: protocol.epoch(),
+            next: table.next(),
+            rows: u64::try_from(table.row_count()).unwrap_or(u64::MAX),
+        }
+    }
+
     fn answer(&self, ticket: Ticket, answer: Answer) {
         let (command, look_up) = {
             let mut askers = self.askers.lock();
@@ -162,11 +173,12 @@ pub(super) fn run(
     shared: &Shared,
     mail: &Receiver<Mail>,
     mut workers: Workers,
+    mut compaction: Compaction,
     first: Vec<Effect>,
 ) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if !carry_out(shared, &mut workers, first) {
-            turn(shared, mail, &mut workers);
+            turn(shared, mail, &mut workers, &mut compaction);
         }
     }));
     if outcome.is_err() {
@@ -177,7 +189,12 @@ pub(super) fn run(
     shared.abandon();
 }
 
-fn turn(shared: &Shared, mail: &Receiver<Mail>, workers: &mut Workers) {
+fn turn(
+    shared: &Shared,
+    mail: &Receiver<Mail>,
+    workers: &mut Workers,
+    compaction: &mut Compaction,
+) {
     loop {
         let wake = shared.protocol.read().next_wake();
         let wait = wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()));
@@ -198,6 +215,8 @@ fn turn(shared: &Shared, mail: &Receiver<Mail>, workers: &mut Workers) {
         if carry_out(shared, workers, effects) {
             return;
         }
+        let standing = shared.standing();
+        compaction.check(shared.clock.now(), standing);
     }
 }
 

@@ -8,6 +8,7 @@
 mod builder;
 mod cluster;
 mod command;
+mod compaction;
 mod core;
 mod follower;
 mod handle;
