@@ -53,7 +53,7 @@ impl Builder {
             broker,
             cluster: None,
             handler: Arc::new(Ignore),
-            placement: Box::new(AtRandom),
+            placement: Box::new(AtRandom::default()),
             config: Config::default(),
             policy: Policy::default(),
         }

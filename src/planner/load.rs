@@ -112,7 +112,8 @@ impl Traffic {
     }
 }
 
-/// How much of something is used. Any unit will do: only the ratio counts.
+/// How much of something is used. Any unit will do, as long as all brokers use the same: scores
+/// come from the ratio, and the limits say what a load on one broker would be on another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
     /// How much is in use.
@@ -146,6 +147,13 @@ impl Resource {
             && self.limit > 0.0;
         let ratio = self.usage / self.limit;
         (sound && ratio.is_finite()).then_some(ratio)
+    }
+
+    /// [`ratio`](Self::ratio) in percent. Whole percents come out whole.
+    #[must_use]
+    pub fn percent(self) -> Option<f64> {
+        let percent = self.usage * 100.0 / self.limit;
+        self.ratio().and(percent.is_finite().then_some(percent))
     }
 }
 
@@ -196,6 +204,9 @@ mod tests {
         }
         assert_eq!(Resource::new(0.0, 5.0).ratio(), Some(0.0));
         assert_eq!(Resource::new(600.0, 400.0).ratio(), Some(1.5));
+        for percent in [30.0, 53.0, 60.0] {
+            assert_eq!(Resource::new(percent, 100.0).percent(), Some(percent));
+        }
     }
 
     #[test]

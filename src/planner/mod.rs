@@ -4,7 +4,20 @@
 //! same seed, same plan, whatever the order of the input. Above stand the protocol, which places
 //! bundles that nobody chose a broker for, and the balancer, which carries plans out.
 
+pub mod avg;
+mod constraints;
+mod error;
 mod from_reports;
 mod load;
+mod placement;
+mod plan;
+mod reason;
+mod shedder;
 
+pub use constraints::Constraints;
+pub use error::Error;
 pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Traffic};
+pub use placement::{AtRandom, ByPlan, Placement, Sticky};
+pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score};
+pub use reason::{Hits, Kept, Measure, Stopped, Wanted};
+pub use shedder::Shedder;

@@ -8,12 +8,12 @@ use super::leader::{Leadership, MemberList};
 use super::lookups::LookUps;
 use super::operations::Operations;
 use super::ownership::Ownership;
-use super::placement::Placement;
 use super::session::Session;
 use super::timers::{Timer, Timers};
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position};
 use crate::log::{Members, Payload, TailItem};
+use crate::planner::Placement;
 use crate::state::{Entry, Row};
 use crate::table::{Error, Table};
 
@@ -30,7 +30,7 @@ use crate::table::{Error, Table};
 ///
 /// let broker = "broker-1:8080".parse().unwrap();
 /// let (protocol, effects) =
-///     Protocol::start(broker, Config::default(), Box::new(AtRandom), Tick::ZERO);
+///     Protocol::start(broker, Config::default(), Box::new(AtRandom::default()), Tick::ZERO);
 /// assert!(matches!(effects[..], [Effect::Register]));
 /// assert!(protocol.session().is_none());
 /// ```

@@ -19,14 +19,13 @@ mod lookups;
 mod monitor;
 mod operations;
 mod ownership;
-mod placement;
 mod session;
 mod timers;
 
+pub use crate::planner::{AtRandom, Placement};
 pub use brain::Protocol;
 pub use config::Config;
 pub use io::{
     Action, Answer, CloseReport, Effect, Hook, HookId, HookResult, Input, Mine, NotMine, Refused,
     RegistryAnswer, Request, Ticket,
 };
-pub use placement::{AtRandom, Placement};

@@ -1,0 +1,355 @@
+//! The avg strategy: brokers are paired, the most loaded one with the least, and the pairs that
+//! differ much, and for long enough, become more even.
+
+mod config;
+mod forecast;
+mod hits;
+mod score;
+mod select;
+
+pub use config::{Config, Mode, Weights};
+pub use hits::HitCounts;
+
+use super::{
+    Amount, BrokerVerdict, ClusterLoad, Constraints, Error, Kept, PairVerdict, Plan, Shedder,
+    Stopped,
+};
+use crate::ids::{BrokerId, BundleId};
+use hits::{HitBook, Pair};
+use select::{Chosen, Selection};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For so many rounds at most a broker is left alone because a move has not shown in its report.
+const UNREPORTED_ROUNDS_MAX: u32 = 3;
+
+/// Pairs the most loaded broker with the least loaded one, the second with the second, and so on.
+///
+/// A pair whose scores differ by the low threshold for some rounds, or by the high one for a few,
+/// is triggered: of what the hotter broker has more in traffic a share moves to the colder one, by
+/// messages if that is worth it, else by bytes, the biggest bundle first that still fits.
+///
+/// [`Mode::Reference`] decides like Apache Pulsar. [`Mode::Safe`], the default, differs:
+///
+/// - percentages are exact, brokers and bundles that tie go by name;
+/// - a resource without a usable report is left out; who has none at all takes no part;
+/// - rounds count for the hotter broker alone and in a row: who is not the hotter one of a pair
+///   over the threshold starts anew, and who has left is forgotten;
+/// - a count starts anew when something moved, not when it was tried in vain;
+/// - a bundle moves only if the sum of the squares of both scores falls: see [`Move`];
+/// - a broker whose report does not show a move yet takes no part, for three rounds at most.
+///
+/// [`Move`]: super::Move
+///
+/// # Examples
+///
+/// ```
+/// use deedbook::planner::avg::{AvgShedder, Config};
+/// use deedbook::planner::{BrokerLoad, ClusterLoad, Constraints, Resource, Shedder};
+///
+/// let mut load = ClusterLoad::default();
+/// for (name, percent) in [("a", 80.0), ("b", 20.0)] {
+///     let broker = load.brokers.entry(name.parse()?).or_default();
+///     broker.cpu = Some(Resource::new(percent, 100.0));
+/// }
+/// let mut shedder = AvgShedder::new(Config::default())?;
+/// let plan = shedder.plan(&load, &Constraints::default());
+/// assert!(plan.moves.is_empty());
+/// let stopped = plan.brokers[&"a".parse()?].stopped.as_ref().map(ToString::to_string);
+/// assert_eq!(
+///     stopped.as_deref(),
+///     Some("too few hits in a row: 1 of 8 over the low threshold, 1 of 2 over the high one")
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct AvgShedder {
+    config: Config,
+    hits: HitBook,
+    unreported: Vec<Unreported>,
+}
+
+/// A move that was planned and did not show in the reports yet.
+#[derive(Clone, Debug)]
+struct Unreported {
+    bundle: BundleId,
+    from: BrokerId,
+    to: BrokerId,
+    rounds: u32,
+}
+
+/// A broker that takes part.
+#[derive(Clone, Copy, Debug)]
+struct Standing<'a> {
+    broker: &'a BrokerId,
+    points: f64,
+}
+
+/// The input of one round.
+#[derive(Clone, Copy, Debug)]
+struct Round<'a> {
+    load: &'a ClusterLoad,
+    constraints: &'a Constraints,
+}
+
+impl AvgShedder {
+    /// A strategy that remembers nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the configuration holds a number that it cannot work with.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        config.check()?;
+        Ok(Self {
+            config,
+            ..Self::default()
+        })
+    }
+
+    /// How it decides.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The hits that count for the next round, by broker; who is not listed has none.
+    #[must_use]
+    pub const fn hits(&self) -> &BTreeMap<BrokerId, HitCounts> {
+        self.hits.counts()
+    }
+
+    /// Scores everybody and orders those who take part: least loaded first, ties by name.
+    fn rank<'a>(
+        &mut self,
+        load: &'a ClusterLoad,
+        constraints: &Constraints,
+        plan: &mut Plan,
+    ) -> Vec<Standing<'a>> {
+        let unsettled = self.unsettled(load);
+        let mut ranking = Vec::with_capacity(load.brokers.len());
+        for (broker, broker_load) in &load.brokers {
+            let score = score::score(broker_load, &self.config);
+            let stopped = if constraints.drained.contains(broker) {
+                Some(Stopped::Drained)
+            } else if unsettled.contains(broker) {
+                Some(Stopped::Unsettled)
+            } else if score.is_none() {
+                Some(Stopped::NoData)
+            } else {
+                None
+            };
+            if let (None, Some(score)) = (&stopped, &score) {
+                ranking.push(Standing {
+                    broker,
+                    points: score.points,
+                });
+            }
+            let verdict = BrokerVerdict {
+                score,
+                bundles: broker_load.bundles.len(),
+                stopped,
+                kept: Vec::new(),
+            };
+            plan.brokers.insert(broker.clone(), verdict);
+        }
+        // The sort is stable, and the brokers come in the order of their names.
+        ranking.sort_by(|a, b| a.points.total_cmp(&b.points));
+        ranking
+    }
+
+    /// The brokers that have lost or will get a bundle which their reports do not show yet.
+    fn unsettled(&mut self, load: &ClusterLoad) -> BTreeSet<BrokerId> {
+        let mut unsettled = BTreeSet::new();
+        self.unreported.retain_mut(|awaited| {
+            let owns = |broker: &BrokerId| {
+                let of = load.brokers.get(broker);
+                of.map(|of| of.bundles.contains_key(&awaited.bundle))
+            };
+            let has_left = owns(&awaited.from) == Some(true);
+            let missing = owns(&awaited.to) == Some(false);
+            if awaited.rounds == 0 || !(has_left || missing) {
+                return false;
+            }
+            awaited.rounds -= 1;
+            if has_left {
+                unsettled.insert(awaited.from.clone());
+            }
+            if missing {
+                unsettled.insert(awaited.to.clone());
+            }
+            true
+        });
+        unsettled
+    }
+
+    /// Looks at one pair: what was found, the bundles that move or the rule that stopped them.
+    fn judge(
+        &mut self,
+        pair: &Pair<'_>,
+        round: Round<'_>,
+    ) -> (PairVerdict, Result<Chosen, Stopped>) {
+        let (low, high) = self.hits.of(pair, &self.config);
+        let mut verdict = PairVerdict {
+            hot: pair.hot.clone(),
+            cold: pair.cold.clone(),
+            difference: pair.difference,
+            low,
+            high,
+            amount: None,
+        };
+        let outcome = if pair.difference < self.config.low_threshold_points {
+            Err(Stopped::BelowThreshold {
+                difference: pair.difference,
+                threshold: self.config.low_threshold_points,
+            })
+        } else if !low.suffice() && !high.suffice() {
+            Err(Stopped::TooFewHits { low, high })
+        } else {
+            let outcome = self.shed(pair, round, &mut verdict);
+            let moved = matches!(&outcome, Ok(chosen) if !chosen.moves.is_empty());
+            if moved || self.config.mode == Mode::Reference {
+                self.hits.reset(pair);
+            }
+            outcome
+        };
+        (verdict, outcome)
+    }
+
+    /// Chooses from a pair that was triggered.
+    fn shed(
+        &self,
+        pair: &Pair<'_>,
+        round: Round<'_>,
+        verdict: &mut PairVerdict,
+    ) -> Result<Chosen, Stopped> {
+        let brokers = &round.load.brokers;
+        let (Some(hot), Some(cold)) = (brokers.get(pair.hot), brokers.get(pair.cold)) else {
+            return Err(Stopped::NoData);
+        };
+        if self.config.mode == Mode::Safe {
+            let halves = [(pair.hot, hot), (pair.cold, cold)];
+            if let Some((broker, _)) = halves.iter().find(|(_, load)| !load.traffic.is_sound()) {
+                let broker = (*broker).clone();
+                return Err(Stopped::UnsoundTraffic { broker });
+            }
+        }
+        let (messages, bytes) = select::wanted(hot, cold, &self.config);
+        let wanted = if messages.is_enough() {
+            messages
+        } else if bytes.is_enough() {
+            bytes
+        } else {
+            return Err(Stopped::BelowMinimum { messages, bytes });
+        };
+        let selection = Selection {
+            config: &self.config,
+            constraints: round.constraints,
+            recently_moved: &round.load.recently_moved,
+            hot: (pair.hot, hot),
+            cold: (pair.cold, cold),
+            wanted,
+        };
+        let chosen = selection.choose();
+        verdict.amount = Some(Amount {
+            measure: wanted.measure,
+            wanted: wanted.amount,
+            reached: chosen.reached,
+        });
+        Ok(chosen)
+    }
+
+    /// Remembers the moves of a plan until reports show them. The reference does not.
+    fn await_reports(&mut self, plan: &Plan) {
+        if self.config.mode == Mode::Reference {
+            return;
+        }
+        self.unreported
+            .extend(plan.moves.iter().map(|planned| Unreported {
+                bundle: planned.bundle.clone(),
+                from: planned.from.clone(),
+                to: planned.to.clone(),
+                rounds: UNREPORTED_ROUNDS_MAX,
+            }));
+    }
+}
+
+impl Shedder for AvgShedder {
+    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        let mut plan = Plan::default();
+        let ranking = self.rank(load, constraints, &mut plan);
+        let (pairs, middle) = pair_up(&ranking, self.config.mode);
+        self.hits.count(&pairs, &self.config);
+        let round = Round { load, constraints };
+        for pair in &pairs {
+            let (verdict, outcome) = self.judge(pair, round);
+            record(&mut plan, &verdict, outcome);
+            plan.pairs.push(verdict);
+        }
+        if let Some(verdict) = middle.and_then(|middle| plan.brokers.get_mut(middle)) {
+            verdict.stopped = Some(Stopped::Middle);
+        }
+        self.await_reports(&plan);
+        plan
+    }
+}
+
+/// Pairs the last with the first, the last but one with the second ... The one in the middle of an
+/// odd number has no partner; in the reference it is its own.
+fn pair_up<'a>(ranking: &[Standing<'a>], mode: Mode) -> (Vec<Pair<'a>>, Option<&'a BrokerId>) {
+    let half = ranking.len() / 2;
+    let middle = (ranking.len() % 2 == 1)
+        .then(|| ranking.get(half))
+        .flatten();
+    let cold = ranking.iter().take(half);
+    let hot = ranking.iter().rev().take(half);
+    let mut pairs: Vec<_> = hot
+        .zip(cold)
+        .map(|(hot, cold)| Pair::new(hot, cold))
+        .collect();
+    if mode == Mode::Reference {
+        pairs.extend(middle.map(|middle| Pair::new(middle, middle)));
+    }
+    (pairs, middle.map(|middle| middle.broker))
+}
+
+impl<'a> Pair<'a> {
+    fn new(hot: &Standing<'a>, cold: &Standing<'a>) -> Self {
+        Self {
+            hot: hot.broker,
+            cold: cold.broker,
+            difference: hot.points - cold.points,
+        }
+    }
+}
+
+/// Writes down what became of a pair.
+fn record(plan: &mut Plan, pair: &PairVerdict, outcome: Result<Chosen, Stopped>) {
+    if let Some(cold) = plan.brokers.get_mut(&pair.cold) {
+        let hot = pair.hot.clone();
+        cold.stopped = Some(Stopped::Colder { hot });
+    }
+    let Some(hot) = plan.brokers.get_mut(&pair.hot) else {
+        return;
+    };
+    hot.stopped = None;
+    match outcome {
+        Err(stopped) => hot.stopped = Some(stopped),
+        Ok(chosen) => {
+            if let (true, Some(amount)) = (chosen.moves.is_empty(), pair.amount) {
+                hot.stopped = Some(nothing_chosen(&chosen.kept, amount));
+            }
+            hot.kept = chosen.kept;
+            plan.moves.extend(chosen.moves);
+        }
+    }
+}
+
+fn nothing_chosen(kept: &[(BundleId, Kept)], amount: Amount) -> Stopped {
+    let Amount {
+        measure, wanted, ..
+    } = amount;
+    if kept.iter().any(|(_, kept)| *kept == Kept::WouldNotGain) {
+        Stopped::WouldNotGain { measure, wanted }
+    } else {
+        Stopped::NoBundleFits { measure, wanted }
+    }
+}

@@ -1,0 +1,114 @@
+//! What should move, and for everything else the rule that keeps it.
+
+use super::{Hits, Kept, Measure, ResourceKind, Stopped, Traffic};
+use crate::ids::{BrokerId, BundleId};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The outcome of one round of a strategy: moves, and an explanation of everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// What should move: for each pair of brokers in turn the biggest bundle first. The order in
+    /// which to carry them out.
+    pub moves: Vec<Move>,
+    /// What was found about each broker.
+    pub brokers: BTreeMap<BrokerId, BrokerVerdict>,
+    /// What was found about each pair, the one with the largest difference first.
+    pub pairs: Vec<PairVerdict>,
+}
+
+/// One bundle that should move, bound to its destination.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// Which bundle.
+    pub bundle: BundleId,
+    /// Who owns it.
+    pub from: BrokerId,
+    /// Who should own it.
+    pub to: BrokerId,
+    /// The traffic that goes with it.
+    pub load: Traffic,
+    /// What the score of the source should be after this move and those before it, in points.
+    pub from_score_after: f64,
+    /// What the score of the destination should be after this move and those before it, in points.
+    pub to_score_after: f64,
+}
+
+/// How loaded a broker is: 100 points is a resource used up to its limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    /// The weighted percentage of the fullest resource; more than 100 is possible.
+    pub points: f64,
+    /// The resource that made it; none if all of them stand at zero.
+    pub resource: Option<ResourceKind>,
+    /// Resources that were not reported, or not in a way that makes sense.
+    pub unknown: Vec<ResourceKind>,
+}
+
+/// What was found about one broker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokerVerdict {
+    /// How loaded it is; none if nothing usable was reported.
+    pub score: Option<Score>,
+    /// How many bundles it owns.
+    pub bundles: usize,
+    /// The rule that stopped it from shedding; none if something moves away from it.
+    pub stopped: Option<Stopped>,
+    /// For a broker that was to shed: the bundles that stay all the same, in the order in which
+    /// they were looked at.
+    pub kept: Vec<(BundleId, Kept)>,
+}
+
+/// What was found about two brokers that were compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairVerdict {
+    /// The hotter half.
+    pub hot: BrokerId,
+    /// The colder half; the hotter one again for a broker that is paired with itself.
+    pub cold: BrokerId,
+    /// Points of the one minus points of the other, never negative.
+    pub difference: f64,
+    /// Rounds in a row over the low threshold, as far as they count for this pair.
+    pub low: Hits,
+    /// Rounds in a row over the high threshold, as far as they count for this pair.
+    pub high: Hits,
+    /// What was to move; none if it did not come to that.
+    pub amount: Option<Amount>,
+}
+
+/// What was to move from one broker to another, and what was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Amount {
+    /// The unit of the two numbers.
+    pub measure: Measure,
+    /// How much was to move, a second.
+    pub wanted: f64,
+    /// How much the moves carry, a second.
+    pub reached: f64,
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} points", self.points)?;
+        if let Some(resource) = self.resource {
+            write!(f, " ({resource})")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            bundle, from, to, ..
+        } = self;
+        write!(
+            f,
+            "{bundle} from {from} to {to}: {:.1} msg/s, {:.1} B/s; afterwards {:.1} and {:.1} points",
+            self.load.messages(),
+            self.load.bytes(),
+            self.from_score_after,
+            self.to_score_after
+        )
+    }
+}
