@@ -80,6 +80,20 @@ impl Brokers {
         self.channels.insert(name, (channel, told));
     }
 
+    /// Gives the whole key space to a broker, as soon as the others know that it is there.
+    fn assign(&self, by: &str, to: &str) {
+        loop {
+            let assigned = self.get(by).on(&whole()).assign(broker(to)).wait().unwrap();
+            match assigned {
+                Err(CommandError::Refused(Refused::NotADestination { .. })) => {}
+                assigned => {
+                    assigned.unwrap();
+                    return;
+                }
+            }
+        }
+    }
+
     fn get(&self, name: &str) -> &Channel {
         &self.channels[name].0
     }
@@ -133,7 +147,7 @@ fn a_bundle_is_assigned_moved_freed_and_divided() {
         .wait()
         .unwrap()
         .unwrap();
-    a.on(&whole()).assign(broker("b")).wait().unwrap().unwrap();
+    brokers.assign("a", "b");
     assert_eq!(brokers.told("b"), "acquire 0x00000000_0xffffffff");
 
     // A transfer that is complete has let go on one side and begun on the other.
@@ -213,7 +227,7 @@ fn a_lost_broker_is_replaced_and_comes_back_as_another_session() {
         .wait()
         .unwrap()
         .unwrap();
-    a.on(&whole()).assign(broker("b")).wait().unwrap().unwrap();
+    brokers.assign("a", "b");
     let fence_of_b = a.row(&whole()).unwrap().fence;
 
     // Dropping the last handle is as if the process had died: nobody says goodbye.
@@ -289,22 +303,21 @@ fn the_leader_keeps_the_log_short_and_newcomers_start_from_its_snapshot() {
         .unwrap();
     let horizon = || log.snapshot().unwrap().map(|snapshot| snapshot.horizon());
     let trimmed = || matches!(log.tail(Position::new(1)), Err(ReadError::Trimmed { .. }));
-    // Each turn of assigning and unloading is four entries. The first snapshot comes after twenty,
-    // and what it covers is let go of when the second has come.
-    for _ in 0..1000 {
-        a.assign(&whole()).wait().unwrap().unwrap();
-        a.unload(&whole()).wait().unwrap().unwrap();
-        if trimmed() {
-            break;
-        }
+    // Each turn of assigning and unloading is four entries. A broker whose tail falls behind the
+    // horizon meanwhile does not learn what became of its commands; that is no failure here.
+    let end = a.status().next.get() + 100_000;
+    while !trimmed() && a.status().next.get() < end {
+        let _ = a.assign(&whole()).wait();
+        let _ = a.unload(&whole()).wait();
     }
     assert!(trimmed(), "horizon {:?}, end {}", horizon(), log.end());
 
+    while a.row(&whole()).unwrap().record != Record::Free {
+        let _ = a.unload(&whole()).wait();
+    }
+
     let b = start("b");
-    assert_eq!(
-        b.row(&whole()).unwrap().record,
-        a.row(&whole()).unwrap().record
-    );
+    assert_eq!(b.row(&whole()), a.row(&whole()));
     let follower = Follower::open(&cluster).unwrap();
     assert!(follower.wait_for(log.end().previous(), LIMIT));
     assert_eq!(follower.row(&whole()), a.row(&whole()));

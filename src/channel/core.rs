@@ -1,6 +1,8 @@
 //! The thread that steps the protocol and has done what it wants done.
 
-use super::command::{CommandResult, LookUpResult, command_result, look_up_result};
+use super::command::{
+    CommandError, CommandResult, LookUpError, LookUpResult, command_result, look_up_result,
+};
 use super::compaction::{Compaction, Standing};
 use super::workers::Workers;
 use crate::clock::Clock;
@@ -12,6 +14,7 @@ use crate::sync::{Mutex, RwLock};
 use crate::table::Error;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,9 +67,11 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct Askers {
     count: u64,
+    /// Whether the core has ended: nobody would answer any more.
+    ended: bool,
     commands: HashMap<Ticket, Completer<CommandResult>>,
     look_ups: HashMap<Ticket, Completer<LookUpResult>>,
-    close: Option<Completer<CloseReport>>,
+    close: Vec<Completer<CloseReport>>,
 }
 
 impl fmt::Debug for Shared {
@@ -94,22 +99,39 @@ impl Shared {
         !self.poisoned.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire)
     }
 
-    pub(super) fn ask_command(&self, completer: Completer<CommandResult>) -> Ticket {
+    /// Keeps who waits for a command; none if the core has ended, and the answer is given.
+    pub(super) fn ask_command(&self, completer: Completer<CommandResult>) -> Option<Ticket> {
         let mut askers = self.askers.lock();
-        let ticket = askers.ticket();
+        let Some(ticket) = askers.ticket() else {
+            drop(askers);
+            completer.complete(Err(CommandError::Closed));
+            return None;
+        };
         askers.commands.insert(ticket, completer);
-        ticket
+        Some(ticket)
     }
 
-    pub(super) fn ask_look_up(&self, completer: Completer<LookUpResult>) -> Ticket {
+    /// Keeps who waits for a look-up; none if the core has ended, and the answer is given.
+    pub(super) fn ask_look_up(&self, completer: Completer<LookUpResult>) -> Option<Ticket> {
         let mut askers = self.askers.lock();
-        let ticket = askers.ticket();
+        let Some(ticket) = askers.ticket() else {
+            drop(askers);
+            completer.complete(Err(LookUpError::Closed));
+            return None;
+        };
         askers.look_ups.insert(ticket, completer);
-        ticket
+        Some(ticket)
     }
 
+    /// Keeps who waits for the end; whoever asks once the core has ended is told at once.
     pub(super) fn ask_close(&self, completer: Completer<CloseReport>) {
-        self.askers.lock().close = Some(completer);
+        let mut askers = self.askers.lock();
+        if askers.ended {
+            drop(askers);
+            completer.complete(CloseReport::default());
+        } else {
+            askers.close.push(completer);
+        }
     }
 
     pub(super) fn listen(&self, listener: Listener) {
@@ -153,18 +175,37 @@ impl Shared {
         *added = listeners;
     }
 
-    /// Ends all waits: dropped completers say that the outcome is unknown.
-    fn abandon(&self) {
-        let askers = std::mem::take(&mut *self.askers.lock());
+    /// The core has ended: so do all waits. Nobody is left to answer a listener's question either.
+    fn end(&self, report: &CloseReport) {
+        self.ended.store(true, Ordering::Release);
+        let askers = {
+            let mut askers = self.askers.lock();
+            std::mem::replace(
+                &mut *askers,
+                Askers {
+                    ended: true,
+                    ..Askers::default()
+                },
+            )
+        };
+        for close in askers.close {
+            close.complete(report.clone());
+        }
+        for command in askers.commands.into_values() {
+            command.complete(Err(CommandError::Closed));
+        }
+        for look_up in askers.look_ups.into_values() {
+            look_up.complete(Err(LookUpError::Closed));
+        }
         let listeners = std::mem::take(&mut *self.listeners.lock());
-        drop((askers, listeners));
+        drop(listeners);
     }
 }
 
 impl Askers {
-    fn ticket(&mut self) -> Ticket {
+    fn ticket(&mut self) -> Option<Ticket> {
         self.count += 1;
-        Ticket(self.count)
+        (!self.ended).then_some(Ticket(self.count))
     }
 }
 
@@ -177,24 +218,25 @@ pub(super) fn run(
     first: Vec<Effect>,
 ) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        if !carry_out(shared, &mut workers, first) {
-            turn(shared, mail, &mut workers, &mut compaction);
+        match carry_out(shared, &mut workers, first) {
+            ControlFlow::Continue(()) => turn(shared, mail, &mut workers, &mut compaction),
+            ControlFlow::Break(report) => report,
         }
     }));
     if outcome.is_err() {
         shared.poisoned.store(true, Ordering::Release);
     }
-    shared.ended.store(true, Ordering::Release);
+    shared.end(&outcome.unwrap_or_default());
     workers.stop();
-    shared.abandon();
 }
 
+/// Works the mail off until the broker has closed, with a report, or was stopped, without one.
 fn turn(
     shared: &Shared,
     mail: &Receiver<Mail>,
     workers: &mut Workers,
     compaction: &mut Compaction,
-) {
+) -> CloseReport {
     loop {
         let wake = shared.protocol.read().next_wake();
         let wait = wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()));
@@ -204,7 +246,7 @@ fn turn(
                 *shared.read_error.lock() = Some(error);
                 Input::ReadFailed
             }
-            Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => return CloseReport::default(),
             Err(RecvTimeoutError::Timeout) => Input::Wake,
         };
         let from_tail = matches!(input, Input::Tail(_) | Input::Jumped(_));
@@ -212,16 +254,20 @@ fn turn(
         if from_tail {
             workers.tail_item_done();
         }
-        if carry_out(shared, workers, effects) {
-            return;
+        if let ControlFlow::Break(report) = carry_out(shared, workers, effects) {
+            return report;
         }
         let standing = shared.standing();
         compaction.check(shared.clock.now(), standing);
     }
 }
 
-/// Has the effects done, in order; says whether the broker has ended.
-fn carry_out(shared: &Shared, workers: &mut Workers, effects: Vec<Effect>) -> bool {
+/// Has the effects done, in order, until the broker has ended.
+fn carry_out(
+    shared: &Shared,
+    workers: &mut Workers,
+    effects: Vec<Effect>,
+) -> ControlFlow<CloseReport> {
     for effect in effects {
         match effect {
             Effect::Append { entry, guard } => workers.append(entry, guard),
@@ -239,14 +285,10 @@ fn carry_out(shared: &Shared, workers: &mut Workers, effects: Vec<Effect>) -> bo
             }
             Effect::Closed(report) => {
                 workers.finish_registry();
-                let close = shared.askers.lock().close.take();
-                if let Some(close) = close {
-                    close.complete(report);
-                }
-                return true;
+                return ControlFlow::Break(report);
             }
             registry => workers.registry(registry),
         }
     }
-    false
+    ControlFlow::Continue(())
 }

@@ -1,7 +1,7 @@
 //! The handle that an embedder holds.
 
 use super::builder::Builder;
-use super::command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult};
+use super::command::{BundleCommand, CommandResult, LookUpError, LookUpResult};
 use super::core::{Interest, Mail, Shared};
 use super::status::Status;
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
@@ -297,17 +297,13 @@ impl Channel {
     /// report lists what was left.
     pub fn close(&self, within: Duration) -> Pending<CloseReport> {
         let (completer, pending) = pending::channel();
-        if self.inner.shared.is_running() {
-            self.inner.shared.ask_close(completer);
-            let deadline = self.inner.shared.clock.now().after(within);
-            let _ = self
-                .inner
-                .shared
-                .inbox
-                .send(Mail::Input(Input::Close { deadline }));
-        } else {
-            completer.complete(CloseReport::default());
-        }
+        self.inner.shared.ask_close(completer);
+        let deadline = self.inner.shared.clock.now().after(within);
+        let _ = self
+            .inner
+            .shared
+            .inbox
+            .send(Mail::Input(Input::Close { deadline }));
         pending
     }
 
@@ -316,34 +312,30 @@ impl Channel {
         request: Request,
         within: Option<Duration>,
     ) -> Pending<CommandResult> {
-        if !self.inner.shared.is_running() {
-            return pending::ready(Err(CommandError::Closed));
-        }
         let (completer, pending) = pending::channel();
-        let ticket = self.inner.shared.ask_command(completer);
-        let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
-        let ask = Input::Ask {
-            ticket,
-            request,
-            deadline,
-        };
-        let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        if let Some(ticket) = self.inner.shared.ask_command(completer) {
+            let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
+            let ask = Input::Ask {
+                ticket,
+                request,
+                deadline,
+            };
+            let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        }
         pending
     }
 
     fn look_up(&self, request: Request, within: Option<Duration>) -> Pending<LookUpResult> {
-        if !self.inner.shared.is_running() {
-            return pending::ready(Err(LookUpError::Closed));
-        }
         let (completer, pending) = pending::channel();
-        let ticket = self.inner.shared.ask_look_up(completer);
-        let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
-        let ask = Input::Ask {
-            ticket,
-            request,
-            deadline,
-        };
-        let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        if let Some(ticket) = self.inner.shared.ask_look_up(completer) {
+            let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
+            let ask = Input::Ask {
+                ticket,
+                request,
+                deadline,
+            };
+            let _ = self.inner.shared.inbox.send(Mail::Input(ask));
+        }
         pending
     }
 }

@@ -279,6 +279,7 @@ impl Protocol {
         if !self.caught_up {
             self.caught_up = true;
             self.touch_all();
+            self.follow_leadership();
         }
     }
 

@@ -11,6 +11,11 @@ use crate::state::{Row, State};
 /// A broker that is leaving.
 #[derive(Debug)]
 pub(super) struct Closing {
+    /// The first member list that was asked for after the broker began to leave. Nothing is handed
+    /// over before it has come: whoever left meanwhile must not get a bundle.
+    listed_from: u64,
+    /// Whether that list has come.
+    hands_over: bool,
     /// Whether it has ended.
     done: bool,
 }
@@ -24,13 +29,40 @@ impl Protocol {
         if self.closing.is_some() {
             return;
         }
-        self.closing = Some(Closing { done: false });
+        let listed_from = self.members.next_request();
+        self.closing = Some(Closing {
+            listed_from,
+            hands_over: false,
+            done: false,
+        });
         let left = deadline
             .since(self.now)
             .saturating_sub(self.config.close_reserve);
         self.timers.set(self.now.after(left), Timer::CloseReserve);
+        if let Some(session) = self.session.token() {
+            self.effects.push(Effect::Drain(session));
+            self.list_members();
+        }
+    }
+
+    /// Whether bundles are handed over now.
+    pub(super) fn hands_over(&self) -> bool {
+        self.closing
+            .as_ref()
+            .is_some_and(|closing| closing.hands_over)
+    }
+
+    /// A member list has come: from the first one that was asked for since, bundles are handed
+    /// over.
+    pub(super) fn begin_to_hand_over(&mut self, request: u64) {
+        let Some(closing) = &mut self.closing else {
+            return;
+        };
+        if closing.hands_over || request < closing.listed_from {
+            return;
+        }
+        closing.hands_over = true;
         if let Some(session) = self.session() {
-            self.effects.push(Effect::Drain(session.session));
             self.push_all_out(&session);
         }
     }

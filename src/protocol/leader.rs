@@ -87,7 +87,8 @@ impl Protocol {
         if changed {
             self.on_members_changed();
         }
-        self.follow_leadership(request);
+        self.follow_leadership();
+        self.begin_to_hand_over(request);
     }
 
     /// Notes which holders the list lacks, of those that the table knew when the list was asked
@@ -123,7 +124,8 @@ impl Protocol {
     }
 
     /// Loses, keeps or tries for the lead, as the list says.
-    fn follow_leadership(&mut self, request: u64) {
+    pub(super) fn follow_leadership(&mut self) {
+        let request = self.members.answered;
         let Some(list) = &self.members.list else {
             return;
         };

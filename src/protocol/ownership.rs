@@ -139,7 +139,9 @@ impl Protocol {
         match want {
             Want::Nothing => {}
             Want::Take => self.take_promised(bundle, row),
-            Want::Serve if self.closing.is_some() => self.push_out(bundle, row),
+            Want::Serve if self.hands_over() => self.push_out(bundle, row),
+            // It is not worth to begin; it is handed over in a moment.
+            Want::Serve if self.closing.is_some() => {}
             Want::Serve | Want::Divide(_) => {
                 let hook = Hook::Acquire {
                     bundle: bundle.clone(),
@@ -213,6 +215,9 @@ impl Protocol {
         if phase != Some(&Phase::Live) {
             self.append_owed(bundle, row, Record::Free);
         } else if self.closing.is_some() {
+            if !self.hands_over() {
+                return;
+            }
             let next = match self.place(bundle, Some(&self.me.clone())) {
                 Some(destination) => Record::Assigning { destination },
                 None => Record::Free,
