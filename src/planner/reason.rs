@@ -163,6 +163,26 @@ pub enum Stopped {
     },
 }
 
+impl Stopped {
+    /// A short word for the rule, the same in every release, such as `below_minimum`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::NoData => "no_data",
+            Self::Drained => "drained",
+            Self::Unsettled => "unsettled",
+            Self::Middle => "middle",
+            Self::Colder { .. } => "colder",
+            Self::BelowThreshold { .. } => "below_threshold",
+            Self::TooFewHits { .. } => "too_few_hits",
+            Self::UnsoundTraffic { .. } => "unsound_traffic",
+            Self::BelowMinimum { .. } => "below_minimum",
+            Self::NoBundleFits { .. } => "no_bundle_fits",
+            Self::WouldNotGain { .. } => "would_not_gain",
+        }
+    }
+}
+
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -227,6 +247,23 @@ pub enum Kept {
     },
     /// The pair would not be more even without it.
     WouldNotGain,
+}
+
+impl Kept {
+    /// A short word for the rule, the same in every release, such as `pinned`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::NoData => "no_data",
+            Self::UnsoundTraffic => "unsound_traffic",
+            Self::RecentlyMoved => "recently_moved",
+            Self::Pinned => "pinned",
+            Self::ExcludedNamespace => "excluded_namespace",
+            Self::Idle => "idle",
+            Self::TooBig { .. } => "too_big",
+            Self::WouldNotGain => "would_not_gain",
+        }
+    }
 }
 
 impl fmt::Display for Kept {
