@@ -86,7 +86,7 @@ impl Usage {
     /// them.
     #[must_use]
     pub fn percent(self) -> f64 {
-        self.usage / self.limit * 100.0
+        self.usage * 100.0 / self.limit
     }
 }
 

@@ -214,7 +214,7 @@ impl fmt::Display for What {
                 f.write_str("the list of owned bundles is missing; all with load taken as owned")
             }
             Self::Respelled { found, bundle } => write!(f, "{found:?} was read as {bundle}"),
-            Self::BadBundle { reason, .. } => write!(f, "left out: {reason}"),
+            Self::BadBundle { found, reason } => write!(f, "{found:?} left out: {reason}"),
             Self::RepeatedBundle { found, bundle } => {
                 write!(f, "{bundle} has load twice; that under {found:?} left out")
             }
