@@ -1,0 +1,77 @@
+//! Why a command cannot do what it was asked.
+
+use deedbook::planner;
+use deedbook::reports::{self, ReadError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a command cannot do what it was asked. Each message is one line that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A folder was expected.
+    #[error("{} is not a folder; name the folder that holds the reports", path.display())]
+    NotAFolder {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The folder holds no report.
+    #[error(
+        "there is no *.json in {}; put the load report of each broker there, one file a broker",
+        path.display()
+    )]
+    NoReports {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds more reports than a cluster can have.
+    #[error("there are {count} reports in {}; at most {max} make a cluster", path.display())]
+    TooManyReports {
+        /// The folder.
+        path: PathBuf,
+        /// How many it holds.
+        count: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A file is too large to be a load report.
+    #[error(
+        "{} is larger than {} MiB, too large for a load report; move it out of the folder",
+        path.display(),
+        bytes_max >> 20
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        bytes_max: u64,
+    },
+    /// A file holds no load report.
+    #[error(
+        "{} is no load report: {source}; mend it, or move it out of the folder",
+        path.display()
+    )]
+    NoReport {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ReadError<serde_json::Error>,
+    },
+    /// The reports make no cluster.
+    #[error(transparent)]
+    Cluster(#[from] reports::Error),
+    /// The planner cannot work as it was told to.
+    #[error(transparent)]
+    Planner(#[from] planner::Error),
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Write(#[source] io::Error),
+}

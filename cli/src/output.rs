@@ -1,0 +1,187 @@
+//! What commands print: text for people, or one JSON object.
+
+use crate::Error;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::Write;
+
+/// The number of the present form of the JSON objects. It grows when a key goes or changes its
+/// meaning; keys may come without that.
+const SCHEMA: u32 = 1;
+
+/// How wide tables may become, in columns.
+const WIDTH_MAX: u16 = 100;
+
+/// What data is printed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Text for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Where a command's data goes.
+pub(crate) struct Output<'a> {
+    format: Format,
+    out: &'a mut dyn Write,
+}
+
+/// A JSON object with the number of its form in front.
+#[derive(Serialize)]
+struct Numbered<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    found: &'a T,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(format: Format, out: &'a mut dyn Write) -> Self {
+        Self { format, out }
+    }
+
+    /// Prints what a command found: as it displays, or as it serializes.
+    pub(crate) fn print<T: Serialize + Display>(&mut self, found: &T) -> Result<(), Error> {
+        let mut text = match self.format {
+            Format::Text => found.to_string(),
+            Format::Json => {
+                let schema = SCHEMA;
+                let numbered = Numbered { schema, found };
+                serde_json::to_string_pretty(&numbered)
+                    .map_err(|error| Error::Write(error.into()))?
+            }
+        };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let written = self.out.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.out.flush())
+            .map_err(Error::Write)
+    }
+}
+
+/// A column's heading and where its cells stand.
+pub(crate) enum Column {
+    /// Text, from the left.
+    Left(&'static str),
+    /// Numbers, to the right.
+    Right(&'static str),
+}
+
+/// A table without frames, indented by two. What is too wide for it is wrapped, never cut off.
+pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    const HEADER: LineStyle = LineStyle::new(' ', '-', ' ', ' ');
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING.header_separator(HEADER))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH_MAX);
+    table.set_header(columns.iter().map(|column| match column {
+        Column::Left(heading) | Column::Right(heading) => *heading,
+    }));
+    table.add_rows(rows);
+    for (column, shown) in columns.iter().zip(table.column_iter_mut()) {
+        if let Column::Right(_) = column {
+            shown.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    text
+}
+
+/// A number of points, with one decimal.
+pub(crate) fn points(points: Option<f64>) -> String {
+    points.map_or_else(|| "-".to_owned(), |points| format!("{points:.1}"))
+}
+
+/// A number of things: `1 broker`, `2 brokers`.
+pub(crate) fn count(count: impl TryInto<u64>, thing: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+/// A rate: whole and in groups of three digits, or with one decimal if it is small.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate.abs() < 99.95 {
+        return format!("{rate:.1}");
+    }
+    let digits = format!("{:.0}", rate.abs());
+    let sign = if rate < 0.0 { "-" } else { "" };
+    let groups: Vec<_> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy)
+        .collect();
+    format!("{sign}{}", groups.join(","))
+}
+
+/// A throughput, in the largest unit of which there is at least one.
+pub(crate) fn bytes_per_second(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"];
+    let mut scaled = bytes;
+    let mut units = UNITS.iter().peekable();
+    while let Some(unit) = units.next() {
+        if scaled.abs() < 1023.95 || units.peek().is_none() {
+            return format!("{scaled:.1} {unit}");
+        }
+        scaled /= 1024.0;
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        let rates = [0.0, 99.94, 99.95, 1000.0, 150_000.4, 1_234_567.0, -2500.0];
+        assert_eq!(
+            rates.map(rate),
+            [
+                "0.0",
+                "99.9",
+                "100",
+                "1,000",
+                "150,000",
+                "1,234,567",
+                "-2,500"
+            ]
+        );
+        let throughputs = [0.0, 1023.0, 1024.0, 1_048_575.0, 153_600_000.0, 1e18];
+        assert_eq!(
+            throughputs.map(bytes_per_second),
+            [
+                "0.0 B/s",
+                "1023.0 B/s",
+                "1.0 KiB/s",
+                "1.0 MiB/s",
+                "146.5 MiB/s",
+                "909494.7 TiB/s"
+            ]
+        );
+        assert_eq!(
+            count(1_u32, "broker") + &count(0_usize, "pair"),
+            "1 broker0 pairs"
+        );
+    }
+
+    #[test]
+    fn a_table_wraps_what_is_too_wide_and_cuts_nothing_off() {
+        let name = "a".repeat(250);
+        let columns = [Column::Left("name"), Column::Right("n")];
+        let text = table(&columns, [vec![name.clone(), "12".to_owned()]]);
+        assert!(
+            text.lines()
+                .all(|line| line.chars().count() <= WIDTH_MAX.into()),
+            "{text}"
+        );
+        assert_eq!(text.matches('a').count(), name.len() + 1);
+        assert!(text.contains("12"));
+    }
+}
