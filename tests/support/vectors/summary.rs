@@ -1,0 +1,63 @@
+//! How rounds of ours compare with recorded ones, and how many of a file do.
+
+use std::fmt;
+
+/// How a round of ours compares with the recorded one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Agreement {
+    /// What was recorded.
+    Exact,
+    /// What the original decides as well, when its hash maps happen to be in another order.
+    Alternative,
+    /// Nobody can say: the original's state depends on the order of its hash maps from here on, or
+    /// too much ties for all alternatives to be known.
+    NotComparable,
+    /// Something else, in words.
+    Different(String),
+}
+
+/// How many rounds of a file compare how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) exact: usize,
+    pub(crate) alternative: usize,
+    pub(crate) not_comparable: usize,
+    pub(crate) different: usize,
+    /// Scenario, round and what differs there.
+    pub(crate) first_difference: Option<String>,
+}
+
+impl Summary {
+    /// Counts the rounds of one scenario.
+    pub(crate) fn add(&mut self, scenario: &str, agreements: Vec<Agreement>) {
+        for (round, agreement) in agreements.into_iter().enumerate() {
+            match agreement {
+                Agreement::Exact => self.exact += 1,
+                Agreement::Alternative => self.alternative += 1,
+                Agreement::NotComparable => self.not_comparable += 1,
+                Agreement::Different(what) => {
+                    self.different += 1;
+                    self.first_difference
+                        .get_or_insert_with(|| format!("{scenario}, round {round}: {what}"));
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            exact,
+            alternative,
+            not_comparable,
+            different,
+            first_difference: _,
+        } = self;
+        write!(
+            f,
+            "exact {exact}, alternative {alternative}, not comparable {not_comparable}, \
+             different {different}"
+        )
+    }
+}
