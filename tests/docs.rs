@@ -3,12 +3,13 @@
 //! the index.
 #![cfg(test)]
 
+use deedbook::log::file;
 use deedbook::{ids, log, reports, state};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The constants that documents may name in a table, as `` | `NAME` | value | ``.
-const CONSTANTS: [(&str, usize); 7] = [
+const CONSTANTS: [(&str, usize); 13] = [
     ("NAME_BYTES_MAX", ids::NAME_BYTES_MAX),
     ("ENTRY_BYTES_MAX", log::ENTRY_BYTES_MAX),
     ("CHANGES_MAX", state::CHANGES_MAX),
@@ -16,6 +17,12 @@ const CONSTANTS: [(&str, usize); 7] = [
     ("COVERING_MAX", state::COVERING_MAX),
     ("REPORT_BUNDLES_MAX", reports::REPORT_BUNDLES_MAX),
     ("BROKERS_MAX", reports::BROKERS_MAX),
+    ("SEGMENT_BYTES_MIN", file::SEGMENT_BYTES_MIN as usize),
+    ("SEGMENT_BYTES", file::SEGMENT_BYTES as usize),
+    ("SEGMENT_BYTES_MAX", file::SEGMENT_BYTES_MAX as usize),
+    ("SNAPSHOT_BLOCK_BYTES_MAX", file::SNAPSHOT_BLOCK_BYTES_MAX),
+    ("PENDING_APPENDS_MAX", file::PENDING_APPENDS_MAX),
+    ("SNAPSHOTS_KEPT", file::SNAPSHOTS_KEPT),
 ];
 
 fn root() -> &'static Path {

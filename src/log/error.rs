@@ -51,6 +51,15 @@ pub enum Refusal {
     /// A sync failed earlier, so nothing that follows can be promised. Reopen the log.
     #[error("an earlier sync failed, so nothing can be promised any more; reopen the log")]
     Poisoned,
+    /// Too many appends wait for the writer. Append again once some were answered.
+    #[error("{max} appends wait already; append again once some were answered")]
+    Busy {
+        /// How many may wait.
+        max: usize,
+    },
+    /// The log was opened to be read only.
+    #[error("the log was opened to be read only")]
+    ReadOnly,
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
@@ -166,6 +175,20 @@ pub enum SnapshotError {
         /// The newest version known.
         known: u32,
     },
+    /// A block is too large.
+    #[error("a block of {bytes} bytes is too large; at most {max} are allowed")]
+    BlockTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A sync of the log failed earlier, so a snapshot of it might outlive it. Reopen the log.
+    #[error("an earlier sync of the log failed; reopen the log")]
+    Poisoned,
+    /// The log was opened to be read only.
+    #[error("the log was opened to be read only")]
+    ReadOnly,
     /// There is no room for it.
     #[error("there is no room for the snapshot at {}", .path.display())]
     Full {
@@ -185,7 +208,7 @@ pub enum SnapshotError {
     Closed,
 }
 
-/// Why nothing was trimmed.
+/// Why not everything was trimmed that could have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrimError {
@@ -207,6 +230,12 @@ pub enum TrimError {
         /// The operating system's kind of error.
         kind: std::io::ErrorKind,
     },
+    /// The snapshot that covers what was to be trimmed cannot be read. Nothing was removed.
+    #[error("nothing is trimmed, since the snapshot cannot be read: {0}")]
+    Snapshot(#[from] SnapshotError),
+    /// The log was opened to be read only.
+    #[error("the log was opened to be read only")]
+    ReadOnly,
     /// The log was closed.
     #[error("the log is closed")]
     Closed,

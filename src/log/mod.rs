@@ -5,6 +5,7 @@
 
 pub mod codec;
 mod error;
+pub mod file;
 mod member;
 mod memory;
 mod stored;

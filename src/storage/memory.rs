@@ -89,6 +89,18 @@ impl MemoryStorage {
     pub fn crash(&self, mut keep: impl FnMut(Unsynced<'_>) -> bool) -> Self {
         let mut shared = self.shared.lock();
         shared.disk.crash(&mut keep);
+        self.begin_life(&mut shared)
+    }
+
+    /// The process is killed and another one starts while the machine goes on: nothing is lost, and
+    /// nothing is synced. Faults are over, the lock is free, and every older handle fails from now
+    /// on.
+    #[must_use]
+    pub fn restart(&self) -> Self {
+        self.begin_life(&mut self.shared.lock())
+    }
+
+    fn begin_life(&self, shared: &mut Shared) -> Self {
         let capacity = shared.faults.capacity;
         shared.faults = Faults {
             capacity,

@@ -116,6 +116,16 @@ fn operations_fail_by_number() {
 }
 
 #[test]
+fn a_killed_process_loses_nothing_and_syncs_nothing() {
+    let (storage, file) = durable();
+    file.write_at(0, &[2; 4]).unwrap();
+    let next = storage.restart();
+    assert!(file.sync().is_err());
+    assert_eq!(bytes(&next, "a")[..4], [2; 4]);
+    assert_eq!(bytes(&next.crash(|_| false), "a")[..4], [1; 4]);
+}
+
+#[test]
 fn one_holder_of_the_lock_at_a_time() {
     let storage = MemoryStorage::new();
     let lock = storage.lock().unwrap();

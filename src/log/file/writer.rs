@@ -1,0 +1,268 @@
+//! The one writer: a step machine that turns submissions into frames, synced as promised.
+//!
+//! A step takes what was submitted and gives back a group whose answers are decided. It runs where
+//! it is called: on a worker's thread, or on the simulator's.
+//!
+//! After a failed sync nobody knows what is durable. The operating system has marked the bytes
+//! clean, so that another sync would say "done" and save nothing: the writer takes nothing more.
+
+use super::format::{FRAME_BYTES_MAX, header};
+use super::frame::{Before, FrameBuilder, Place};
+use super::group::{Full, Group, Memory, Submission};
+use super::header::{Header, Kind};
+use super::spare::{Spare, TakeError};
+use super::{Durability, recovery};
+use crate::clock::Tick;
+use crate::ids::{LogId, Position, SessionToken};
+use crate::log::codec;
+use crate::log::{AppendError, Payload, ReadError, Refusal};
+use crate::storage::{self, File, Storage, write_zeroes};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The segment that is written.
+#[derive(Debug)]
+pub(super) struct ActiveSegment {
+    pub(super) file: Arc<dyn File>,
+    pub(super) first: Position,
+    /// Where the next frame begins.
+    pub(super) offset: u64,
+    /// How far zeroes go.
+    pub(super) size: u64,
+}
+
+/// What the writer needs to know besides.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) log: LogId,
+    pub(super) durability: Durability,
+    /// Entries of sessions below this one are of an earlier opening.
+    pub(super) opened: SessionToken,
+}
+
+/// Writes the log.
+#[derive(Debug)]
+pub(super) struct Writer {
+    setting: Setting,
+    segment: ActiveSegment,
+    memory: Memory,
+    frame: FrameBuilder,
+    next: Position,
+    /// When the oldest bytes that were not synced were written.
+    unsynced_since: Option<Tick>,
+    /// Behind this offset a failed write left something that is to be zeroes again.
+    scrub_to: Option<u64>,
+    /// Whether the ids of entries of earlier openings are known, too.
+    knows_older: bool,
+    is_poisoned: bool,
+}
+
+impl Writer {
+    /// A writer that goes on at `next`, all before which is durable.
+    pub(super) fn new(
+        setting: Setting,
+        segment: ActiveSegment,
+        memory: Memory,
+        next: Position,
+    ) -> Self {
+        Self {
+            setting,
+            segment,
+            memory,
+            frame: FrameBuilder::default(),
+            next,
+            unsynced_since: None,
+            scrub_to: None,
+            knows_older: false,
+            is_poisoned: false,
+        }
+    }
+
+    /// What it remembers.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Forgets entries that were trimmed.
+    pub(super) fn forget_below(&mut self, first: Position) {
+        self.memory.known.trim(first);
+    }
+
+    /// The first position of the segment that is written.
+    pub(super) fn segment(&self) -> Position {
+        self.segment.first
+    }
+
+    /// When the next sync is due, with [`Durability::Interval`].
+    pub(super) fn due(&self) -> Option<Tick> {
+        match self.setting.durability {
+            Durability::Interval(wait) => self.unsynced_since.map(|since| since.after(wait)),
+            Durability::Always | Durability::Never => None,
+        }
+    }
+
+    /// Takes submissions from the front of the queue and writes them as one frame.
+    pub(super) fn step(
+        &mut self,
+        queue: &mut VecDeque<Submission>,
+        spare: &Spare,
+        now: Tick,
+    ) -> Group {
+        let mut group = Group::begin(self.next, &self.memory);
+        if self.learn_older(queue).is_err() {
+            group.refuse(queue, &self.memory, &AppendError::Unknown);
+        } else if let Err(refusal) = self.gather(&mut group, queue, spare) {
+            group.refuse(queue, &self.memory, &refusal.into());
+        } else if !group.is_empty() {
+            self.write(&mut group, now);
+        }
+        self.next = group.end();
+        group
+    }
+
+    /// Fills the group and its frame, in a new segment if need be.
+    fn gather(
+        &mut self,
+        group: &mut Group,
+        queue: &mut VecDeque<Submission>,
+        spare: &Spare,
+    ) -> Result<(), Refusal> {
+        if self.is_poisoned {
+            return Err(Refusal::Poisoned);
+        }
+        self.scrub()?;
+        self.frame.clear();
+        let room = self.room();
+        let full = group.take(queue, &mut self.memory, &mut self.frame, room);
+        if let (Full::Segment, true, Some(submission)) = (full, group.is_empty(), queue.front()) {
+            // What is too large for any segment is refused below.
+            let record = codec::encode(&submission.payload);
+            let record_bytes = record.map_or(0, |record| record.len());
+            self.make_room(FrameBuilder::bytes_of(record_bytes), spare)?;
+            group.move_on(&mut self.memory);
+            let room = self.room();
+            group.take(queue, &mut self.memory, &mut self.frame, room);
+        }
+        Ok(())
+    }
+
+    /// How large the next frame may be.
+    fn room(&self) -> usize {
+        let left = self.segment.size.saturating_sub(self.segment.offset);
+        usize::try_from(left).map_or(FRAME_BYTES_MAX, |left| left.min(FRAME_BYTES_MAX))
+    }
+
+    fn write(&mut self, group: &mut Group, now: Tick) {
+        let place = Place {
+            segment: self.segment.first,
+            first: group.first(),
+        };
+        let before = match self.unsynced_since {
+            None => Before::Synced,
+            Some(_) => Before::Unsynced,
+        };
+        let bytes = self.frame.finish(place, before);
+        let end = self.segment.offset + bytes.len() as u64;
+        if let Err(error) = self.segment.file.write_at(self.segment.offset, bytes) {
+            // A part of the frame may stand there. It is no frame, and before the next one it goes.
+            self.scrub_to = Some(end);
+            group.fail(&mut self.memory, &unwritten(&error));
+            return;
+        }
+        self.segment.offset = end;
+        self.unsynced_since.get_or_insert(now);
+        if self.setting.durability == Durability::Always && self.sync().is_err() {
+            group.doubt(&mut self.memory);
+        }
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Poisoned`] if a sync failed, now or earlier.
+    pub(super) fn sync(&mut self) -> Result<(), Refusal> {
+        if self.unsynced_since.is_none() {
+            return Ok(());
+        }
+        if self.is_poisoned || self.segment.file.sync().is_err() {
+            self.is_poisoned = true;
+            return Err(Refusal::Poisoned);
+        }
+        self.unsynced_since = None;
+        Ok(())
+    }
+
+    /// Makes what a failed write left zeroes again.
+    fn scrub(&mut self) -> Result<(), Refusal> {
+        if let Some(end) = self.scrub_to {
+            write_zeroes(&*self.segment.file, self.segment.offset, end)
+                .map_err(|error| unwritten(&error))?;
+            self.scrub_to = None;
+        }
+        Ok(())
+    }
+
+    /// Makes room for a frame of so many bytes: a new segment, or more of one that has no frame
+    /// yet. The segment before it is synced first, whatever the durability: only the last one can
+    /// have a torn end.
+    fn make_room(&mut self, frame_bytes: usize, spare: &Spare) -> Result<(), Refusal> {
+        self.sync()?;
+        let bytes = (header::BYTES + frame_bytes) as u64;
+        if self.segment.first == self.next {
+            let file = &*self.segment.file;
+            write_zeroes(file, self.segment.size, bytes).map_err(|error| unwritten(&error))?;
+            self.segment.size = bytes;
+            return Ok(());
+        }
+        let header = Header {
+            kind: Kind::Segment,
+            log: self.setting.log,
+            start: self.next.get(),
+            origin: self.segment.first.get(),
+        };
+        match spare.take(self.next, &header.encode(), bytes) {
+            Ok((file, size)) => {
+                self.segment = ActiveSegment {
+                    file,
+                    first: self.next,
+                    offset: header::BYTES as u64,
+                    size,
+                };
+                Ok(())
+            }
+            Err(TakeError::Make(error)) => Err(unwritten(&error)),
+            Err(TakeError::Names) => {
+                self.is_poisoned = true;
+                Err(Refusal::Poisoned)
+            }
+        }
+    }
+
+    /// An entry of an earlier opening may be in the log already. Nobody sends one but to find out,
+    /// so the ids of all that is retained are read only then.
+    fn learn_older(&mut self, queue: &VecDeque<Submission>) -> Result<(), ReadError> {
+        let is_older = |submission: &Submission| {
+            matches!(&submission.payload, Payload::Entry(entry)
+                if entry.author.session < self.setting.opened)
+        };
+        if !self.knows_older && queue.iter().any(is_older) {
+            recovery::learn_ids(&self.setting, self.next, &mut self.memory.known)?;
+            self.knows_older = true;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing of it is in the log, nor will it be.
+fn unwritten(error: &storage::Error) -> Refusal {
+    let path = error.path().to_owned();
+    match error {
+        storage::Error::Full { .. } => Refusal::Full { path },
+        error => Refusal::Unavailable {
+            path,
+            kind: error.kind(),
+        },
+    }
+}
