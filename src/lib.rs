@@ -14,6 +14,8 @@ pub mod planner;
 pub mod protocol;
 pub mod registry;
 pub mod reports;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod snapshot;
 pub mod state;
 pub mod storage;

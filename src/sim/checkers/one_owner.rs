@@ -1,0 +1,38 @@
+//! I3: at no moment do two processes say "mine" for overlapping keys, each by its own clock.
+
+use super::Violation;
+use crate::clock::Tick;
+use crate::ids::{BundleId, Fence};
+use crate::sim::node::{Life, Node};
+
+/// Compares what one process says "mine" to with what all others say, at one true moment.
+///
+/// What a process serves grows only in its own steps, so it is enough to look after each step at
+/// what that step added. A process that stands still says nothing.
+pub(in crate::sim) fn check_one_owner(
+    nodes: &[Node],
+    own: &Node,
+    now: Tick,
+    added: &[(BundleId, Fence)],
+) -> Result<(), Violation> {
+    let others = nodes
+        .iter()
+        .filter(|node| node.life == Life::Running && !std::ptr::eq(*node, own));
+    for node in others {
+        for (bundle, fence) in added {
+            let mut overlapping = node.serves.keys().filter(|other| other.overlaps(bundle));
+            let served = overlapping.find_map(|other| Some((other, node.is_mine(now, other)?)));
+            if let Some((other, other_fence)) = served {
+                return Err(Violation::TwoOwners {
+                    first: own.broker.clone(),
+                    bundle: bundle.clone(),
+                    fence: *fence,
+                    second: node.broker.clone(),
+                    other: other.clone(),
+                    other_fence,
+                });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Whole clusters from fixed seeds: nothing that must hold is broken, whatever goes wrong, and once
+//! nothing goes wrong any more everything comes to rest.
+//!
+//! `DEEDBOOK_SEEDS=100..200 cargo test --test simulation chosen -- --nocapture` runs other seeds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may stop at the first surprise"
+)]
+
+use deedbook::ids::BrokerId;
+use deedbook::sim::{Cluster, Failure, Faults, Guards, Workload};
+use std::time::Duration;
+
+/// How long a seed's trouble lasts, in virtual time.
+const TROUBLE: Duration = Duration::from_secs(300);
+
+fn cluster(seed: u64) -> Result<Cluster, Box<Failure>> {
+    let mut builder = Cluster::builder(seed)
+        .workload(Workload::new(3))
+        .faults(Faults::default())
+        .repeat_with(format!(
+            "DEEDBOOK_SEEDS={seed} cargo test --test simulation chosen -- --nocapture"
+        ));
+    // Not every engine can refuse what is stale: the fold must do.
+    if seed % 2 == 1 {
+        builder = builder.guards(Guards::Ignored);
+    }
+    for number in 1..=2 + seed % 4 {
+        builder = builder.broker(BrokerId::new(format!("b{number}")).unwrap());
+    }
+    builder.build()
+}
+
+fn run(seed: u64) -> Result<Cluster, Box<Failure>> {
+    let mut cluster = cluster(seed)?;
+    cluster.advance(TROUBLE)?;
+    cluster.come_to_rest()?;
+    Ok(cluster)
+}
+
+/// Shows the run that failed.
+fn check(seeds: impl IntoIterator<Item = u64>) {
+    for seed in seeds {
+        if let Err(failure) = run(seed) {
+            panic!("{failure}");
+        }
+    }
+}
+
+#[test]
+fn seeds_from_0() {
+    check(0..10);
+}
+
+#[test]
+fn seeds_from_10() {
+    check(10..20);
+}
+
+/// `DEEDBOOK_SEEDS`: one number, or `from..to`.
+fn chosen_seeds() -> std::ops::Range<u64> {
+    let text = std::env::var("DEEDBOOK_SEEDS").unwrap_or_default();
+    let number = |text: &str| {
+        text.parse()
+            .expect("DEEDBOOK_SEEDS is a number or `from..to`")
+    };
+    match text.split_once("..") {
+        _ if text.is_empty() => 0..0,
+        Some((from, to)) => number(from)..number(to),
+        None => number(&text)..number(&text) + 1,
+    }
+}
+
+#[test]
+fn chosen() {
+    for seed in chosen_seeds() {
+        let cluster = run(seed).unwrap();
+        let (written, refused) = cluster.writes();
+        println!(
+            "seed {seed}: {} events, log up to {}, {} bundles, {written} writes, {refused} refused",
+            cluster.event_count(),
+            cluster.end(),
+            cluster.table().row_count(),
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_trace() {
+    let traces = [7, 7, 8].map(|seed| {
+        let mut cluster = cluster(seed).unwrap();
+        cluster.advance(Duration::from_secs(60)).unwrap();
+        let lines: Vec<String> = cluster.trace().lines().map(str::to_owned).collect();
+        (cluster.trace().count(), cluster.trace().hash(), lines)
+    });
+    assert_eq!(traces[0], traces[1]);
+    assert_ne!(traces[0].1, traces[2].1);
+    assert!(traces[0].0 > 1_000, "something must have happened");
+}
