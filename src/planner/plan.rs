@@ -104,7 +104,7 @@ impl fmt::Display for Move {
         } = self;
         write!(
             f,
-            "{bundle} from {from} to {to}: {:.1} msg/s, {:.1} B/s; afterwards {:.1} and {:.1} points",
+            "{bundle} from {from} to {to}: {:.1} msg/s, {:.1} B/s; then {:.1} and {:.1} points",
             self.load.messages(),
             self.load.bytes(),
             self.from_score_after,

@@ -213,7 +213,7 @@ impl fmt::Display for Stopped {
             ),
             Self::WouldNotGain { measure, wanted } => write!(
                 f,
-                "no bundle within the {wanted:.1} {} that should move would make the pair more even",
+                "no bundle within the {wanted:.1} {} to move would make the pair more even",
                 measure.unit()
             ),
         }
@@ -230,6 +230,8 @@ pub enum Kept {
     UnsoundTraffic,
     /// It moved a short while ago.
     RecentlyMoved,
+    /// Another broker lists it too: the destination, or one from which it moves already.
+    Disputed,
     /// The constraints pin it.
     Pinned,
     /// The constraints exclude its namespace.
@@ -262,6 +264,7 @@ impl Kept {
             Self::Idle => "idle",
             Self::TooBig { .. } => "too_big",
             Self::WouldNotGain => "would_not_gain",
+            Self::Disputed => "disputed",
         }
     }
 }
@@ -272,6 +275,7 @@ impl fmt::Display for Kept {
             Self::NoData => f.write_str("no load data"),
             Self::UnsoundTraffic => f.write_str("its load data makes no sense"),
             Self::RecentlyMoved => f.write_str("moved a short while ago"),
+            Self::Disputed => f.write_str("another broker lists it too"),
             Self::Pinned => f.write_str("pinned"),
             Self::ExcludedNamespace => f.write_str("its namespace is excluded"),
             Self::Idle => f.write_str("has no traffic"),

@@ -1,7 +1,7 @@
 //! What the scores of two brokers will be once traffic has moved from one to the other.
 
 use super::config::Weights;
-use crate::planner::{BrokerLoad, Measure, ResourceKind, Traffic};
+use crate::planner::{BrokerLoad, Measure, Resource, ResourceKind, Traffic};
 
 /// A fall of the potential must be more than rounding could make of nothing.
 const GAIN_MIN: f64 = 1e-9;
@@ -9,12 +9,12 @@ const GAIN_MIN: f64 = 1e-9;
 /// The two brokers of a pair, with what was promised to move so far.
 ///
 /// A bundle takes with it that share of a resource which it has of its broker's traffic: of bytes
-/// in and out for the bandwidth in and out, of the measure that moves for all else. At the
-/// destination it needs as much as it did at the source, in the unit of the limits.
+/// in and out for the bandwidth in and out; for all else of what that is taken to follow, messages
+/// or bytes. It needs as much at the destination as at the source, in the unit of the limits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Forecast {
+struct Forecast {
     resources: [Strain; 4],
-    measure: Measure,
+    follows: Measure,
     hot_traffic: Traffic,
     moved: Traffic,
 }
@@ -45,24 +45,23 @@ impl Scores {
     }
 
     /// Whether these are more even than `before`.
-    pub(super) fn improve_on(self, before: Self) -> bool {
+    fn improve_on(self, before: Self) -> bool {
         self.potential() < before.potential() * (1.0 - GAIN_MIN)
     }
 }
 
 impl Forecast {
-    pub(super) fn new(
+    /// Nothing has moved yet. None if the source has no traffic of the measure that cpu and memory
+    /// are taken to follow.
+    fn new(
         hot: &BrokerLoad,
         cold: &BrokerLoad,
-        measure: Measure,
+        follows: Measure,
         weights: Weights,
-    ) -> Self {
+    ) -> Option<Self> {
         let strain = |(kind, weight): (ResourceKind, f64)| {
             let (hot, cold) = (hot.resource(kind), cold.resource(kind));
-            let points = |of: Option<crate::planner::Resource>| {
-                of.and_then(|resource| resource.percent())
-                    .map(|p| p * weight)
-            };
+            let points = |of: Option<Resource>| of.and_then(Resource::percent).map(|p| p * weight);
             let exchange = match (hot, cold, points(hot), points(cold)) {
                 (Some(hot), Some(cold), Some(_), Some(_)) => hot.limit / cold.limit,
                 // What is unknown on one side does not count there.
@@ -75,16 +74,16 @@ impl Forecast {
                 exchange,
             }
         };
-        Self {
+        (follows.of(&hot.traffic) > 0.0).then(|| Self {
             resources: weights.scored().map(strain),
-            measure,
+            follows,
             hot_traffic: hot.traffic,
             moved: Traffic::default(),
-        }
+        })
     }
 
     /// The same, with one bundle's traffic moved too.
-    pub(super) fn with(mut self, traffic: Traffic) -> Self {
+    fn with(mut self, traffic: Traffic) -> Self {
         self.moved.message_rate_in += traffic.message_rate_in;
         self.moved.message_rate_out += traffic.message_rate_out;
         self.moved.throughput_in += traffic.throughput_in;
@@ -93,35 +92,87 @@ impl Forecast {
     }
 
     /// The scores to be expected.
-    pub(super) fn scores(&self) -> Scores {
+    fn scores(&self) -> Scores {
         let mut scores = Scores {
             hot: 0.0,
             cold: 0.0,
         };
         for strain in &self.resources {
             let gone = strain.hot_points * self.share_moved(strain.kind);
+            // Nothing gained is nothing, even where the exchange is beyond all numbers.
+            let gained = if gone > 0.0 {
+                gone * strain.exchange
+            } else {
+                0.0
+            };
             scores.hot = scores.hot.max(strain.hot_points - gone);
-            scores.cold = scores.cold.max(strain.cold_points + gone * strain.exchange);
+            scores.cold = scores.cold.max(strain.cold_points + gained);
         }
         scores
     }
 
     /// Which part of what the source uses of a resource goes with the traffic moved.
     fn share_moved(&self, kind: ResourceKind) -> f64 {
-        let (moved, all) = match kind {
-            ResourceKind::BandwidthIn => (self.moved.throughput_in, self.hot_traffic.throughput_in),
-            ResourceKind::BandwidthOut => {
-                (self.moved.throughput_out, self.hot_traffic.throughput_out)
-            }
-            _ => (
-                self.measure.of(&self.moved),
-                self.measure.of(&self.hot_traffic),
-            ),
+        let of = |traffic: &Traffic| match kind {
+            ResourceKind::BandwidthIn => traffic.throughput_in,
+            ResourceKind::BandwidthOut => traffic.throughput_out,
+            _ => self.follows.of(traffic),
         };
-        if all > 0.0 {
-            (moved / all).clamp(0.0, 1.0)
+        let (moved, all) = (of(&self.moved), of(&self.hot_traffic));
+        // More than all is moved if the bundles do not add up to what their broker reports.
+        if moved < all {
+            moved / all
         } else {
-            0.0
+            f64::from(u8::from(moved > 0.0))
         }
+    }
+}
+
+/// What to expect if cpu and memory follow messages, and if they follow bytes.
+///
+/// What they really follow is not known, so a move must be a gain either way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forecasts([Option<Forecast>; 2]);
+
+impl Forecasts {
+    /// Nothing has moved yet. The forecast by the `first` measure is the one to show.
+    pub(super) fn new(
+        hot: &BrokerLoad,
+        cold: &BrokerLoad,
+        first: Measure,
+        weights: Weights,
+    ) -> Self {
+        let measures = match first {
+            Measure::Messages => [Measure::Messages, Measure::Bytes],
+            Measure::Bytes => [Measure::Bytes, Measure::Messages],
+        };
+        Self(measures.map(|follows| Forecast::new(hot, cold, follows, weights)))
+    }
+
+    /// The same, with one bundle's traffic moved too.
+    pub(super) fn with(self, traffic: Traffic) -> Self {
+        Self(
+            self.0
+                .map(|forecast| forecast.map(|forecast| forecast.with(traffic))),
+        )
+    }
+
+    /// Whether the pair is more even than `before`, by every forecast that can be made.
+    pub(super) fn improve_on(&self, before: &Self) -> bool {
+        let mut both = self.0.iter().zip(&before.0).filter_map(|(now, before)| {
+            let (now, before) = (now.as_ref()?, before.as_ref()?);
+            Some(now.scores().improve_on(before.scores()))
+        });
+        both.all(|improves| improves)
+    }
+
+    /// The scores to be expected by the measure that moves.
+    pub(super) fn scores(&self) -> Scores {
+        let [first, second] = self.0;
+        let none = Scores {
+            hot: 0.0,
+            cold: 0.0,
+        };
+        first.or(second).map_or(none, |forecast| forecast.scores())
     }
 }

@@ -93,10 +93,8 @@ impl HitBook {
     pub(super) fn of(&self, pair: &Pair<'_>, config: &Config) -> (Hits, Hits) {
         let own = |broker: &BrokerId| self.counts.get(broker).copied().unwrap_or_default();
         let hot = own(pair.hot);
-        let cold = match config.mode {
-            Mode::Safe => HitCounts::default(),
-            Mode::Reference => own(pair.cold),
-        };
+        // In safe mode the colder one has none.
+        let cold = own(pair.cold);
         let low = Hits {
             count: hot.low.max(cold.low),
             needed: config.low_hits,

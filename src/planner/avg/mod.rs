@@ -35,10 +35,9 @@ const UNREPORTED_ROUNDS_MAX: u32 = 3;
 /// - rounds count for the hotter broker alone and in a row: who is not the hotter one of a pair
 ///   over the threshold starts anew, and who has left is forgotten;
 /// - a count starts anew when something moved, not when it was tried in vain;
-/// - a bundle moves only if the sum of the squares of both scores falls: see [`Move`];
+/// - a bundle moves only if the sum of the squares of both scores falls, whether cpu and memory
+///   follow messages or bytes;
 /// - a broker whose report does not show a move yet takes no part, for three rounds at most.
-///
-/// [`Move`]: super::Move
 ///
 /// # Examples
 ///
@@ -89,6 +88,8 @@ struct Standing<'a> {
 struct Round<'a> {
     load: &'a ClusterLoad,
     constraints: &'a Constraints,
+    /// What moves already.
+    planned: &'a BTreeSet<BundleId>,
 }
 
 impl AvgShedder {
@@ -243,7 +244,8 @@ impl AvgShedder {
         let selection = Selection {
             config: &self.config,
             constraints: round.constraints,
-            recently_moved: &round.load.recently_moved,
+            load: round.load,
+            planned: round.planned,
             hot: (pair.hot, hot),
             cold: (pair.cold, cold),
             wanted,
@@ -278,9 +280,16 @@ impl Shedder for AvgShedder {
         let ranking = self.rank(load, constraints, &mut plan);
         let (pairs, middle) = pair_up(&ranking, self.config.mode);
         self.hits.count(&pairs, &self.config);
-        let round = Round { load, constraints };
+        let mut planned = BTreeSet::new();
         for pair in &pairs {
+            let round = Round {
+                load,
+                constraints,
+                planned: &planned,
+            };
             let (verdict, outcome) = self.judge(pair, round);
+            let chosen = outcome.iter().flat_map(|chosen| &chosen.moves);
+            planned.extend(chosen.map(|chosen| chosen.bundle.clone()));
             record(&mut plan, &verdict, outcome);
             plan.pairs.push(verdict);
         }

@@ -1,9 +1,11 @@
 //! Which bundles of the hotter broker go to the colder one.
 
 use super::config::{Config, Mode};
-use super::forecast::Forecast;
+use super::forecast::Forecasts;
 use crate::ids::{BrokerId, BundleId};
-use crate::planner::{BrokerLoad, BundleLoad, Constraints, Kept, Measure, Move, Wanted};
+use crate::planner::{
+    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Move, Wanted,
+};
 use std::collections::BTreeSet;
 
 /// How much should move by each measure: a share of what the hotter broker has more.
@@ -24,7 +26,9 @@ pub(super) fn wanted(hot: &BrokerLoad, cold: &BrokerLoad, config: &Config) -> (W
 pub(super) struct Selection<'a> {
     pub(super) config: &'a Config,
     pub(super) constraints: &'a Constraints,
-    pub(super) recently_moved: &'a BTreeSet<BundleId>,
+    pub(super) load: &'a ClusterLoad,
+    /// What moves already in this round.
+    pub(super) planned: &'a BTreeSet<BundleId>,
     pub(super) hot: (&'a BrokerId, &'a BrokerLoad),
     pub(super) cold: (&'a BrokerId, &'a BrokerLoad),
     pub(super) wanted: Wanted,
@@ -53,7 +57,7 @@ impl<'a> Selection<'a> {
         let mut chosen = Chosen::default();
         let measure = self.wanted.measure;
         let mut remaining = self.wanted.amount;
-        let mut forecast = Forecast::new(self.hot.1, self.cold.1, measure, self.config.weights);
+        let mut forecast = Forecasts::new(self.hot.1, self.cold.1, measure, self.config.weights);
         for candidate in self.candidates(&mut chosen.kept) {
             let Candidate {
                 bundle,
@@ -73,7 +77,7 @@ impl<'a> Selection<'a> {
             } else if !(traffic > 0.0 && fits) {
                 // Not a number, or negative: only the reference lets it come this far.
                 Some(Kept::UnsoundTraffic)
-            } else if self.must_gain() && !next.scores().improve_on(forecast.scores()) {
+            } else if self.must_gain() && !next.improve_on(&forecast) {
                 Some(Kept::WouldNotGain)
             } else {
                 None
@@ -120,8 +124,11 @@ impl<'a> Selection<'a> {
         if let Some(kept) = self.constraints.keep(bundle) {
             return Err(kept);
         }
-        if self.recently_moved.contains(bundle) {
+        if self.load.recently_moved.contains(bundle) {
             return Err(Kept::RecentlyMoved);
+        }
+        if self.cold.1.bundles.contains_key(bundle) || self.planned.contains(bundle) {
+            return Err(Kept::Disputed);
         }
         let load = load.ok_or(Kept::NoData)?;
         if self.config.mode == Mode::Safe && !load.short_term.is_sound() {
@@ -130,7 +137,7 @@ impl<'a> Selection<'a> {
         Ok(load)
     }
 
-    fn move_of(&self, bundle: &BundleId, load: &BundleLoad, after: &Forecast) -> Move {
+    fn move_of(&self, bundle: &BundleId, load: &BundleLoad, after: &Forecasts) -> Move {
         let scores = after.scores();
         Move {
             bundle: bundle.clone(),
