@@ -59,12 +59,19 @@ pub fn merge(
     Ok(cluster)
 }
 
-/// Between equally old readings what they hold decides, so that the order is always the same.
+/// Between equally old readings what they hold decides, and between equal reports what was noted,
+/// so that the order is always the same.
 fn newest_first(a: &Reading, b: &Reading) -> Ordering {
     let by_time = b.report.updated_ms.cmp(&a.report.updated_ms);
     by_time
         .then_with(|| a.report.partial_cmp(&b.report).unwrap_or(Ordering::Equal))
         .then_with(|| a.notes.len().cmp(&b.notes.len()))
+        .then_with(|| texts(&a.notes).cmp(texts(&b.notes)))
+}
+
+/// All that a note holds, where what it says to people may leave something out.
+fn texts(notes: &[Note]) -> impl Iterator<Item = String> {
+    notes.iter().map(|note| format!("{note:?}"))
 }
 
 impl Cluster {
@@ -96,5 +103,29 @@ impl Cluster {
     fn note(&mut self, broker: &BrokerId, what: What) {
         let broker = broker.clone();
         self.notes.push(Note { broker, what });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::read;
+
+    /// Two reports that say the same, made of texts that do not: what is noted must not depend on
+    /// which of them came first.
+    #[test]
+    fn of_equal_reports_with_other_notes_the_same_one_counts_whatever_the_order() {
+        let reading = |bundle: &str| {
+            let text = format!("{{\"name\": \"b:1\", \"bundles\": [{bundle:?}]}}");
+            read(&mut serde_json::Deserializer::from_str(&text)).unwrap()
+        };
+        // The first two have notes that say the same to people.
+        let readings = ["acme/x", "acme/y", "other/x"].map(reading);
+        for [a, b] in [[0, 1], [0, 2]] {
+            let [a, b] = [a, b].map(|index: usize| readings[index].clone());
+            assert_eq!(a.report, b.report);
+            assert_ne!(a.notes, b.notes);
+            assert_eq!(merge([a.clone(), b.clone()], None), merge([b, a], None));
+        }
     }
 }

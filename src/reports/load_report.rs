@@ -51,7 +51,7 @@ pub struct Usage {
 
 impl Usage {
     /// Keeps two numbers of which a percentage can be made: none unless both are finite, the usage
-    /// is not negative and the limit is above 0.
+    /// is not negative, the limit is above 0, and the percentage is finite, too.
     ///
     /// # Examples
     ///
@@ -65,7 +65,8 @@ impl Usage {
     #[must_use]
     pub fn new(usage: f64, limit: f64) -> Option<Self> {
         let sound = usage.is_finite() && usage >= 0.0 && limit.is_finite() && limit > 0.0;
-        sound.then_some(Self { usage, limit })
+        let made = Self { usage, limit };
+        (sound && made.percent().is_finite()).then_some(made)
     }
 
     /// What is used.

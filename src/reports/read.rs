@@ -207,7 +207,12 @@ impl Repair {
         }
         let limit = self.number(limit_name, None, &raw.limit);
         let usage = self.number(usage_name, None, &raw.usage);
-        Usage::new(usage?, limit?)
+        let made = Usage::new(usage?, limit?);
+        if made.is_none() {
+            // A limit so close to 0 that no percentage can be made is none either.
+            self.done.push(What::UnknownLimit { resource });
+        }
+        made
     }
 
     /// What of the broker's bundles counts: those that it owns, with the load that it has for them.

@@ -182,6 +182,7 @@ fn percent_comes_from_usage_and_limit_alone() {
         json!(null),
         json!({}),
         json!({"usage": 50.0, "limit": 0}),
+        json!({"usage": 50.0, "limit": 1e-320}), // no percentage is that large
         json!({"usage": -1.0, "limit": -1.0}),
         json!({"usage": 50.0, "limit": "NaN"}),
         json!({"usage": "NaN", "limit": null}),
