@@ -278,7 +278,16 @@ fn stale_view() {
         }
     );
     assert_eq!(rejection.name(), "stale_view");
-    book.write("a5", None, create("t/m", &[], 6));
+    book.write("a5", None, create("t/m", &[], 6)); // 7
+
+    // A deletion that was on its way for long means the namespace that is gone, not this one.
+    let late = Body::DeleteNamespace {
+        namespace: namespace("t/m"),
+        applied: at(4),
+    };
+    let rejection = book.refused("a5", None, late);
+    assert_eq!(rejection.name(), "stale_view");
+    book.write("a5", None, delete("t/m"));
 }
 
 #[test]

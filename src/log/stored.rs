@@ -74,6 +74,7 @@ enum StoredBody {
     },
     DeleteNamespace {
         namespace: u32,
+        applied: u64,
     },
     EndNamespace {
         namespace: u32,
@@ -226,8 +227,9 @@ impl Dictionary {
                     .map_or_else(Vec::new, |cuts| cuts.as_slice().to_vec()),
                 applied: applied.get(),
             },
-            Body::DeleteNamespace { namespace } => StoredBody::DeleteNamespace {
+            Body::DeleteNamespace { namespace, applied } => StoredBody::DeleteNamespace {
                 namespace: self.namespace_number(namespace),
+                applied: applied.get(),
             },
             Body::EndNamespace { namespace } => StoredBody::EndNamespace {
                 namespace: self.namespace_number(namespace),
@@ -257,8 +259,9 @@ impl Dictionary {
                 },
                 applied: Position::new(applied),
             },
-            StoredBody::DeleteNamespace { namespace } => Body::DeleteNamespace {
+            StoredBody::DeleteNamespace { namespace, applied } => Body::DeleteNamespace {
                 namespace: self.namespace(namespace)?,
+                applied: Position::new(applied),
             },
             StoredBody::EndNamespace { namespace } => Body::EndNamespace {
                 namespace: self.namespace(namespace)?,

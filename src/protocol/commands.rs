@@ -97,11 +97,9 @@ impl Protocol {
             Some(Phase::BeingDeleted) => Ok(self.operations.add(subject, true)),
             Some(Phase::Live) => {
                 let id = self.operations.add(subject, false);
-                self.append(
-                    Body::DeleteNamespace { namespace },
-                    None,
-                    Purpose::Operation(id),
-                );
+                let applied = self.table.next().previous();
+                let body = Body::DeleteNamespace { namespace, applied };
+                self.append(body, None, Purpose::Operation(id));
                 Ok(id)
             }
         }

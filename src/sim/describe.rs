@@ -32,7 +32,7 @@ impl fmt::Display for Wrote<'_> {
                 Ok(())
             }
             Body::CreateNamespace { namespace, .. } => write!(f, ": create {namespace}"),
-            Body::DeleteNamespace { namespace } => write!(f, ": delete {namespace}"),
+            Body::DeleteNamespace { namespace, .. } => write!(f, ": delete {namespace}"),
             Body::EndNamespace { namespace } => write!(f, ": end {namespace}"),
             Body::LeaderStarted => write!(f, ": leads"),
             Body::RaiseRules { version } => write!(f, ": rules {version}"),

@@ -41,6 +41,9 @@ pub enum Body {
     DeleteNamespace {
         /// The namespace to delete.
         namespace: Namespace,
+        /// How far the author had read: who does not know of the last removal may mean a namespace of
+        /// the same name that is gone.
+        applied: Position,
     },
     /// Ends a namespace being deleted, with all its bundles, which are free or deleted. The
     /// leader's.

@@ -125,7 +125,7 @@ pub enum Rejection {
         /// Its state.
         state: State,
     },
-    /// The author of a creation had not read of the last removal.
+    /// The author of a creation or deletion had not read of the last removal.
     #[error("the author had read up to {applied}; the last removal stands at {floor}")]
     StaleView {
         /// How far the author had read.

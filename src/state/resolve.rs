@@ -90,15 +90,7 @@ pub fn resolve_entry(view: &impl View, position: Position, entry: &Entry) -> Ver
             cuts,
             applied,
         } => create_namespace(view, position, namespace, cuts.as_ref(), *applied),
-        Body::DeleteNamespace { namespace } => match view.namespace(namespace) {
-            None => Err(Rejection::UnknownNamespace {
-                namespace: namespace.clone(),
-            }),
-            Some(Phase::BeingDeleted) => Err(Rejection::NamespaceBeingDeleted {
-                namespace: namespace.clone(),
-            }),
-            Some(Phase::Live) => fact(Fact::NamespaceMarked(namespace.clone())),
-        },
+        Body::DeleteNamespace { namespace, applied } => mark_namespace(view, namespace, *applied),
         Body::EndNamespace { namespace } => {
             leaders(entry)?;
             end_namespace(view, namespace)
@@ -335,6 +327,22 @@ fn create_namespace(
             .collect(),
         fact: Some(Fact::NamespaceCreated(namespace.clone())),
     })
+}
+
+fn mark_namespace(view: &impl View, namespace: &Namespace, applied: Position) -> Verdict {
+    match view.namespace(namespace) {
+        None => Err(Rejection::UnknownNamespace {
+            namespace: namespace.clone(),
+        }),
+        Some(Phase::BeingDeleted) => Err(Rejection::NamespaceBeingDeleted {
+            namespace: namespace.clone(),
+        }),
+        Some(Phase::Live) if applied < view.floor() => Err(Rejection::StaleView {
+            applied,
+            floor: view.floor(),
+        }),
+        Some(Phase::Live) => fact(Fact::NamespaceMarked(namespace.clone())),
+    }
 }
 
 fn end_namespace(view: &impl View, namespace: &Namespace) -> Verdict {

@@ -233,6 +233,7 @@ mod tests {
         let namespace = Namespace::new("t/dropped").unwrap();
         let mark = Body::DeleteNamespace {
             namespace: namespace.clone(),
+            applied: log.end(),
         };
         append(&log, Some(epoch), mark);
         append(&log, Some(epoch), Body::EndNamespace { namespace });

@@ -106,6 +106,7 @@ impl Cluster {
         let namespace = namespace(name);
         let mark = Body::DeleteNamespace {
             namespace: namespace.clone(),
+            applied: self.log.end(),
         };
         self.accept(0, None, mark);
         self.accept(0, Some(self.epoch), Body::EndNamespace { namespace });

@@ -141,7 +141,8 @@ impl World {
             }
             Op::Delete { name } => {
                 let namespace = namespace(NAMESPACES[name]);
-                cluster.append(1, None, Body::DeleteNamespace { namespace });
+                let applied = cluster.log.end();
+                cluster.append(1, None, Body::DeleteNamespace { namespace, applied });
             }
             Op::End { name } => {
                 let namespace = namespace(NAMESPACES[name]);

@@ -152,7 +152,8 @@ impl World {
         let rare = step.act / 20 % 25;
         match life {
             Life::Live if rare == 0 => {
-                return (author, false, Body::DeleteNamespace { namespace });
+                let applied = at(self.position);
+                return (author, false, Body::DeleteNamespace { namespace, applied });
             }
             Life::Live if rare == 1 => return (author, true, Body::LeaderStarted),
             Life::Live => {}

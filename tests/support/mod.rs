@@ -112,9 +112,11 @@ pub(crate) fn create(name: &str, at_cuts: &[u32], applied: u64) -> Body {
     }
 }
 
+/// The deletion of a namespace by an author that had read everything.
 pub(crate) fn delete(name: &str) -> Body {
     Body::DeleteNamespace {
         namespace: namespace(name),
+        applied: at(u64::MAX),
     }
 }
 

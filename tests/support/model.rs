@@ -119,12 +119,13 @@ impl Model {
                         .insert(BundleId::new(namespace.clone(), range), free);
                 }
             }
-            Body::DeleteNamespace { namespace } => {
+            Body::DeleteNamespace { namespace, applied } => {
                 let life = self
                     .namespaces
                     .get_mut(namespace.as_str())
                     .ok_or("unknown_namespace")?;
                 refuse_if(*life == Life::Ending, "terms")?;
+                refuse_if(applied.get() < self.floor, "stale_view")?;
                 *life = Life::Ending;
             }
             Body::EndNamespace { namespace } => {

@@ -38,6 +38,10 @@ impl World {
                     },
                     1 => Body::DeleteNamespace {
                         namespace: namespace(name),
+                        applied: at(self
+                            .model
+                            .floor
+                            .saturating_sub(u64::from(step.act % 12 < 6))),
                     },
                     2 => self.create(step, name),
                     3 => super::create(name, &[0, 7], self.position),

@@ -79,7 +79,9 @@ fn body() -> impl Strategy<Value = Body> {
         1 => (namespace(), option::of(cuts()), number()).prop_map(|(namespace, cuts, applied)| {
             Body::CreateNamespace { namespace, cuts, applied: Position::new(applied) }
         }),
-        1 => namespace().prop_map(|namespace| Body::DeleteNamespace { namespace }),
+        1 => (namespace(), number()).prop_map(|(namespace, applied)| {
+            Body::DeleteNamespace { namespace, applied: Position::new(applied) }
+        }),
         1 => namespace().prop_map(|namespace| Body::EndNamespace { namespace }),
         1 => Just(Body::LeaderStarted),
         1 => any::<u32>().prop_map(|version| Body::RaiseRules { version }),
