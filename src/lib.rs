@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod balance;
 pub mod channel;
 pub mod clock;
 pub mod compactor;

@@ -162,7 +162,10 @@ fn draft(bytes: &mut Bytes<'_>, table: &Table, position: Position) -> Entry {
     let namespace = Namespace::new(name).expect("two short parts are a namespace");
     let (author, body) = match kind {
         0 | 1 => (anyone(bytes), create(bytes, namespace, position)),
-        2 => (anyone(bytes), Body::DeleteNamespace { namespace }),
+        2 => {
+            let applied = position.previous();
+            (anyone(bytes), Body::DeleteNamespace { namespace, applied })
+        }
         3 => (anyone(bytes), Body::EndNamespace { namespace }),
         4 => (anyone(bytes), Body::LeaderStarted),
         5 => {
