@@ -1,7 +1,9 @@
 //! Why a command cannot do what it was asked.
 
-use deedbook::planner;
-use deedbook::reports::{self, ReadError};
+use deedbook::log::ReadError;
+use deedbook::log::file::OpenError;
+use deedbook::reports::{self, ReadError as ReportError};
+use deedbook::{compactor, planner, registry, sim, storage, table};
 use std::io;
 use std::path::PathBuf;
 
@@ -63,7 +65,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: ReadError<serde_json::Error>,
+        source: ReportError<serde_json::Error>,
     },
     /// The reports make no cluster.
     #[error(transparent)]
@@ -71,6 +73,53 @@ pub enum Error {
     /// The planner cannot work as it was told to.
     #[error(transparent)]
     Planner(#[from] planner::Error),
+    /// A file holds no scenario.
+    #[error("{} is no scenario: {reason}; see scenarios/ and docs/cli.md", path.display())]
+    NoScenario {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, in a line.
+        reason: String,
+    },
+    /// A simulation is to write into a folder that holds something.
+    #[error("{} is not empty; name a folder that is, or that is not there", path.display())]
+    FolderInUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no place for a temporary log.
+    #[error("no temporary folder can be made: {0}; name one with --log")]
+    Temporary(#[source] io::Error),
+    /// A scenario could not be played to its end.
+    #[error(transparent)]
+    Play(#[from] sim::play::Error),
+    /// A folder holds no log.
+    #[error("{} holds no log", path.display())]
+    NoLog {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A log cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A log's folder is out of reach.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// A record of a log cannot be read.
+    #[error(transparent)]
+    Record(#[from] ReadError),
+    /// Ownership cannot be rebuilt from a log.
+    #[error(transparent)]
+    Table(#[from] table::Error),
+    /// A log cannot be compacted.
+    #[error(transparent)]
+    Compact(#[from] compactor::Error),
+    /// A log's members cannot be written.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// Somebody else leads the log.
+    #[error("somebody else leads this log; stop the broker that has it open")]
+    NotLeading,
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Write(#[source] io::Error),

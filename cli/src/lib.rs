@@ -6,8 +6,10 @@
 
 mod commands;
 mod error;
+mod interrupt;
 mod load;
 mod output;
+mod scenario;
 
 pub use error::Error;
 pub use load::{REPORT_BYTES_MAX, parse_report};

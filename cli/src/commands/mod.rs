@@ -1,6 +1,8 @@
 //! The commands. A new one is a module here, a variant of [`Command`] and an arm of its `run`.
 
+mod log;
 mod plan;
+mod simulate;
 
 use crate::output::Output;
 use crate::{Error, Status};
@@ -9,7 +11,9 @@ use std::io::Write;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Log(log::Log),
     Plan(plan::Plan),
+    Simulate(simulate::Simulate),
 }
 
 impl Command {
@@ -20,7 +24,9 @@ impl Command {
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
         match self {
+            Self::Log(command) => command.run(output, err),
             Self::Plan(command) => command.run(output, err),
+            Self::Simulate(command) => command.run(output, err),
         }
     }
 }

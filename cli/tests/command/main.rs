@@ -2,9 +2,11 @@
 #![cfg(test)]
 
 mod conventions;
+mod keys;
 mod plan_form;
 mod plan_rules;
 mod plan_samples;
+mod simulate;
 
 use serde_json::Value;
 use snapbox::cmd::Command;

@@ -1,7 +1,7 @@
 //! The form in which `plan` prints, and the document that describes it.
 
+use crate::keys::{documented, keys};
 use crate::{MESSY, SAMPLES, deedbook, plan, root, sample};
-use serde_json::Value;
 use snapbox::file;
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,29 +39,6 @@ fn text_fits_into_a_hundred_columns() {
     }
 }
 
-/// The paths of all keys of an object, lists marked by `[]`.
-fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                found.insert(path.clone());
-                keys(value, &path, found);
-            }
-        }
-        Value::Array(elements) => {
-            elements
-                .iter()
-                .for_each(|element| keys(element, &format!("{path}[]"), found));
-        }
-        _ => {}
-    }
-}
-
 #[test]
 fn the_keys_of_the_json_are_those_of_the_document() {
     let mut found = BTreeSet::new();
@@ -70,13 +47,7 @@ fn the_keys_of_the_json_are_those_of_the_document() {
         assert_eq!(plan["schema"], 1);
         keys(&plan, "", &mut found);
     }
-    let document = fs::read_to_string(root().join("docs/cli.md")).unwrap();
-    let (_, section) = document.split_once("### JSON of `plan`").unwrap();
-    let section = section.split("\n#").next().unwrap();
-    let rows = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(found, rows.map(str::to_owned).collect());
+    assert_eq!(found, documented("plan"));
 }
 
 #[test]

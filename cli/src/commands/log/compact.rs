@@ -1,0 +1,96 @@
+//! `deedbook log compact`: a snapshot of all that is there, and the rest trimmed.
+
+use super::{Folder, torn};
+use crate::output::{Output, count};
+use crate::{Error, Status};
+use clap::Args;
+use deedbook::clock::BootClock;
+use deedbook::compactor::{Attempt, Config, End, Report};
+use deedbook::ids::BrokerId;
+use deedbook::log::file::FileLog;
+use deedbook::registry::{LogRegistry, Registry};
+use serde::Serialize;
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name under which the command leads the log for a moment.
+const NAME: &str = "deedbook-log-compact";
+
+/// How long it may take: as long as it takes, for nobody else can open the log meanwhile.
+const SESSION: Duration = Duration::from_secs(24 * 3600);
+
+/// Compacts a log that no broker has open
+#[derive(Debug, Args)]
+pub(super) struct Compact {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Debug, Serialize)]
+struct Found {
+    horizon_before: u64,
+    horizon_after: u64,
+    entries_read: u64,
+    rows_before: u64,
+    rows_after: u64,
+    dropped: u64,
+    bytes_written: u64,
+}
+
+impl Compact {
+    pub(super) fn run(
+        &self,
+        output: &mut Output<'_>,
+        err: &mut dyn Write,
+    ) -> Result<Status, Error> {
+        // Opening for writing would make a log where there is none.
+        drop(self.folder.open_read_only()?);
+        let log = FileLog::open(self.folder.path())?;
+        if let Some(cut) = log.cut() {
+            let _ = writeln!(err, "cut a torn end: {}", torn(cut));
+        }
+        let report = lead_and_compact(log)?;
+        output.print(&Found {
+            horizon_before: report.horizon_before.get(),
+            horizon_after: report.horizon_after.get(),
+            entries_read: report.entries_read,
+            rows_before: report.rows_before,
+            rows_after: report.rows_after,
+            dropped: report.dropped(),
+            bytes_written: report.bytes_written,
+        })?;
+        Ok(Status::Good)
+    }
+}
+
+/// Only a leader compacts: registers, leads, compacts, and leaves.
+fn lead_and_compact(log: FileLog) -> Result<Report, Error> {
+    let log = Arc::new(log);
+    let registry = LogRegistry::new(log.clone(), Arc::new(BootClock), SESSION);
+    let name = BrokerId::new(NAME).map_err(|_| Error::NotLeading)?;
+    let session = registry.register(&name)?;
+    let Some(epoch) = registry.campaign(session)? else {
+        return Err(Error::NotLeading);
+    };
+    let report = Attempt::new(log, epoch, End::CaughtUp, Config::default()).run()?;
+    registry.leave(session)?;
+    Ok(report)
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "horizon {} -> {}: {} and {} in, {} out, {} dropped; {} written",
+            self.horizon_before,
+            self.horizon_after,
+            count(self.rows_before, "bundle"),
+            count(self.entries_read, "change"),
+            count(self.rows_after, "bundle"),
+            self.dropped,
+            count(self.bytes_written, "byte"),
+        )
+    }
+}
