@@ -8,6 +8,7 @@ use deedbook::clock::BootClock;
 use deedbook::compactor::Policy;
 use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
 use deedbook::log::{EventLog, MemoryLog, ReadError};
+use deedbook::pending::Pending;
 use deedbook::protocol::{Config, Mine, Refused};
 use deedbook::state::{Record, Row, State};
 use std::collections::BTreeMap;
@@ -82,12 +83,21 @@ impl Brokers {
 
     /// Gives the whole key space to a broker, as soon as the others know that it is there.
     fn assign(&self, by: &str, to: &str) {
+        self.patiently(|| self.get(by).on(&whole()).assign(broker(to)));
+    }
+
+    /// Moves the whole key space to a broker, as soon as the others know that it is there.
+    fn transfer(&self, by: &str, to: &str) {
+        self.patiently(|| self.get(by).on(&whole()).transfer(broker(to)));
+    }
+
+    /// Asks until the destination is known to live.
+    fn patiently(&self, ask: impl Fn() -> Pending<CommandResult>) {
         loop {
-            let assigned = self.get(by).on(&whole()).assign(broker(to)).wait().unwrap();
-            match assigned {
+            match ask().wait().unwrap() {
                 Err(CommandError::Refused(Refused::NotADestination { .. })) => {}
-                assigned => {
-                    assigned.unwrap();
+                ended => {
+                    ended.unwrap();
                     return;
                 }
             }
@@ -245,7 +255,7 @@ fn a_lost_broker_is_replaced_and_comes_back_as_another_session() {
     assert_eq!(brokers.told("a"), "acquire 0x00000000_0xffffffff");
 
     brokers.add("b");
-    a.transfer(&whole(), &broker("b")).wait().unwrap().unwrap();
+    brokers.transfer("a", "b");
     let b = brokers.get("b");
     let mine = b.wait_until(&whole(), owned_by("b")).wait_for(LIMIT);
     assert!(mine.is_some());

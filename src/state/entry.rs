@@ -41,8 +41,8 @@ pub enum Body {
     DeleteNamespace {
         /// The namespace to delete.
         namespace: Namespace,
-        /// How far the author had read: who does not know of the last removal may mean a namespace of
-        /// the same name that is gone.
+        /// How far the author had read: who does not know of the last removal may mean a namespace
+        /// of the same name that is gone.
         applied: Position,
     },
     /// Ends a namespace being deleted, with all its bundles, which are free or deleted. The

@@ -146,23 +146,7 @@ impl Simulate {
             .clone()
             .unwrap_or_else(|| temporary.path().join("log"));
         let mut play = self.start(scenario, shedder, &folder)?;
-        let stop = interrupt::flag();
-        let bar = progress(play.rounds_max());
-        while let Some(round) = play.next_round()? {
-            bar.inc(1);
-            bar.set_message(count(round.moves.len(), "move"));
-            found.moves += round
-                .moves
-                .iter()
-                .filter(|made| is_done(&made.answer))
-                .count();
-            found.rounds.push(RoundFound::new(&round));
-            if stop.is_set() {
-                found.interrupted = true;
-                break;
-            }
-        }
-        bar.finish_and_clear();
+        found.play(&mut play)?;
         if found.interrupted {
             output.print(&found)?;
             let _ = writeln!(
@@ -185,6 +169,27 @@ impl Simulate {
         } else {
             Status::False
         })
+    }
+}
+
+impl Found {
+    /// Plays the rounds, and keeps what there is if somebody wants no more.
+    fn play(&mut self, play: &mut Play) -> Result<(), Error> {
+        let stop = interrupt::flag();
+        let bar = progress(play.rounds_max());
+        while let Some(round) = play.next_round()? {
+            bar.inc(1);
+            bar.set_message(count(round.moves.len(), "move"));
+            let made = round.moves.iter().filter(|made| is_done(&made.answer));
+            self.moves += made.count();
+            self.rounds.push(RoundFound::new(&round));
+            if stop.is_set() {
+                self.interrupted = true;
+                break;
+            }
+        }
+        bar.finish_and_clear();
+        Ok(())
     }
 }
 
