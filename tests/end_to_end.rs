@@ -3,7 +3,9 @@
 
 #![cfg(test)]
 
-use deedbook::channel::{Channel, Cluster, CommandError, Completion, Follower, OwnershipHandler};
+use deedbook::channel::{
+    Channel, Cluster, CommandError, CommandResult, Completion, Follower, OwnershipHandler,
+};
 use deedbook::clock::BootClock;
 use deedbook::compactor::Policy;
 use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
