@@ -22,3 +22,8 @@ pub mod state;
 pub mod storage;
 mod sync;
 pub mod table;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

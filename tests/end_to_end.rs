@@ -334,3 +334,39 @@ fn the_leader_keeps_the_log_short_and_newcomers_start_from_its_snapshot() {
     assert!(follower.wait_for(log.end().previous(), LIMIT));
     assert_eq!(follower.row(&whole()), a.row(&whole()));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_cluster_on_files_remembers_and_a_restarted_broker_takes_back_what_was_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let fence = {
+        let cluster = Cluster::file(folder.path()).unwrap();
+        let a = Channel::builder(broker("a"))
+            .cluster(cluster)
+            .start()
+            .unwrap();
+        assert!(a.wait_ready(LIMIT));
+        a.create_namespace(&namespace(), None)
+            .wait()
+            .unwrap()
+            .unwrap();
+        a.assign(&whole()).wait().unwrap().unwrap();
+        a.row(&whole()).unwrap().fence
+        // Dropped, not closed: as if the process had died.
+    };
+    let cluster = Cluster::file(folder.path()).unwrap();
+    // The lock on the files proves that the old process is gone: nobody has to wait for it.
+    let a = Channel::builder(broker("a"))
+        .cluster(cluster.clone())
+        .start()
+        .unwrap();
+    assert!(a.wait_ready(LIMIT));
+    let taken = a.wait_until(&whole(), move |row| {
+        row.is_some_and(|row| row.fence > fence)
+    });
+    let row = taken.wait_for(LIMIT).expect("in time").unwrap().unwrap();
+    assert!(matches!(row.record, Record::Owned { .. }), "{row:?}");
+    let follower = Follower::open(&cluster).unwrap();
+    assert!(follower.wait_for(row.version, LIMIT));
+    assert_eq!(follower.row(&whole()), Some(row));
+}

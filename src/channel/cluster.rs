@@ -2,9 +2,11 @@
 
 use crate::clock::{BootClock, Clock};
 use crate::ids::LogId;
+use crate::log::file::{FileLog, OpenError};
 use crate::log::{EventLog, MemberLog, MemoryLog};
 use crate::protocol::Config;
 use crate::registry::{LogRegistry, Registry};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,35 @@ impl Cluster {
         let clock = Arc::new(BootClock);
         let log = Arc::new(MemoryLog::new(LogId::new(1), clock.clone()));
         Self::embedded(log, clock, Config::default().session_ttl)
+    }
+
+    /// A cluster within this process whose log is in the files of a directory, which is made if it is
+    /// not there. Nobody else can open it for writing meanwhile; followers can read it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`](crate::log::file::OpenError): the log is open elsewhere, damaged, or newer than
+    /// this library.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use deedbook::channel::Cluster;
+    ///
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path();
+    /// let cluster = Cluster::file(dir)?;
+    /// # Ok::<(), deedbook::log::file::OpenError>(())
+    /// ```
+    #[cfg(unix)]
+    pub fn file(dir: impl Into<PathBuf>) -> Result<Self, OpenError> {
+        let clock = Arc::new(BootClock);
+        let log = FileLog::builder(dir).clock(clock.clone()).open()?;
+        Ok(Self::embedded(
+            Arc::new(log),
+            clock,
+            Config::default().session_ttl,
+        ))
     }
 
     /// A cluster within this process over a log that was just opened for writing, whose sessions

@@ -11,8 +11,8 @@ use super::ownership::Ownership;
 use super::session::Session;
 use super::timers::{Timer, Timers};
 use crate::clock::Tick;
-use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position};
-use crate::log::{Members, Payload, TailItem};
+use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position, SessionToken};
+use crate::log::{Member, Members, Payload, TailItem};
 use crate::planner::Placement;
 use crate::state::{Entry, Row};
 use crate::table::{Error, Table};
@@ -46,6 +46,9 @@ pub struct Protocol {
     pub(super) stopped: Option<Error>,
     /// Whether the log can be read no further.
     pub(super) deaf: bool,
+    /// Sessions below this one are of processes that are gone for certain: the log was opened for
+    /// writing since, which the system allows to one process at a time.
+    pub(super) gone_below: SessionToken,
     pub(super) session: Session,
     pub(super) members: MemberList,
     pub(super) leadership: Option<Leadership>,
@@ -76,6 +79,7 @@ impl Protocol {
             caught_up: false,
             stopped: None,
             deaf: false,
+            gone_below: SessionToken::default(),
             session: Session::default(),
             members: MemberList::default(),
             leadership: None,
@@ -194,7 +198,7 @@ impl Protocol {
         match input {
             Input::Tail(TailItem::Payload { position, payload }) => match payload {
                 Payload::Entry(entry) => self.on_entry(position, &entry),
-                Payload::Member(_) => self.on_member(position),
+                Payload::Member(member) => self.on_member(position, &member),
             },
             Input::Tail(TailItem::CaughtUp { .. }) => self.on_caught_up(),
             Input::Jumped(table) => self.on_jump(*table),
@@ -268,8 +272,12 @@ impl Protocol {
     }
 
     /// A member came or went: the list is asked for at once, not in turn.
-    fn on_member(&mut self, position: Position) {
+    fn on_member(&mut self, position: Position, member: &Member) {
         self.table.skip(position);
+        if *member == Member::Opened {
+            self.gone_below = SessionToken::at(position);
+            self.touch_all();
+        }
         if self.caught_up {
             self.list_members();
         }

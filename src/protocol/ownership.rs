@@ -239,18 +239,17 @@ impl Protocol {
     }
 
     /// An older session of this broker holds the bundle. If it was this process's own, it has let
-    /// go; if it was another process of the same name, it may serve until its lease is over
-    /// everywhere.
+    /// go, and if its process is gone for certain, there is nobody to wait for; another process of
+    /// the same name may serve until its lease is over everywhere.
     fn take_over(&mut self, bundle: &BundleId, row: &Row, session: Holder) {
         if self.closing.is_some() {
             return;
         }
-        let own = row
-            .record
-            .holder()
-            .is_some_and(|older| self.session.was_mine(older.session));
+        let is_free_to_take = row.record.holder().is_some_and(|older| {
+            self.session.was_mine(older.session) || older.session < self.gone_below
+        });
         let due = self.session.since().after(self.config.takeover_delay());
-        if !own && self.now < due {
+        if !is_free_to_take && self.now < due {
             self.timers.set(due, Timer::React(bundle.clone()));
             return;
         }

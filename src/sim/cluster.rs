@@ -39,7 +39,7 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// use deedbook::sim::{Cluster, Outcome};
 /// use std::time::Duration;
 ///
-/// let brokers = ["a:1", "b:1", "c:1"].map(|name| name.parse().unwrap());
+/// let brokers: [deedbook::ids::BrokerId; 3] = ["a:1", "b:1", "c:1"].map(|name| name.parse().unwrap());
 /// let mut builder = Cluster::builder(42);
 /// for broker in &brokers {
 ///     builder = builder.broker(broker.clone());
