@@ -35,13 +35,13 @@ impl Cluster {
         Self::embedded(log, clock, Config::default().session_ttl)
     }
 
-    /// A cluster within this process whose log is in the files of a directory, which is made if it is
-    /// not there. Nobody else can open it for writing meanwhile; followers can read it.
+    /// A cluster within this process whose log is in the files of a directory, which is made if it
+    /// is not there. Nobody else can open it for writing meanwhile; followers can read it.
     ///
     /// # Errors
     ///
-    /// [`OpenError`](crate::log::file::OpenError): the log is open elsewhere, damaged, or newer than
-    /// this library.
+    /// [`OpenError`](crate::log::file::OpenError): the log is open elsewhere, damaged, or newer
+    /// than this library.
     ///
     /// # Examples
     ///

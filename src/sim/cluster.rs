@@ -35,11 +35,12 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Three brokers agree on an owner, and look-ups at all of them name it.
 ///
 /// ```
+/// use deedbook::ids::BrokerId;
 /// use deedbook::protocol::{Answer, Request};
 /// use deedbook::sim::{Cluster, Outcome};
 /// use std::time::Duration;
 ///
-/// let brokers: [deedbook::ids::BrokerId; 3] = ["a:1", "b:1", "c:1"].map(|name| name.parse().unwrap());
+/// let brokers: [BrokerId; 3] = ["a:1", "b:1", "c:1"].map(|name| name.parse().unwrap());
 /// let mut builder = Cluster::builder(42);
 /// for broker in &brokers {
 ///     builder = builder.broker(broker.clone());
