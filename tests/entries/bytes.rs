@@ -29,6 +29,10 @@ impl<'a> Bytes<'a> {
         self.take(1).first().copied().unwrap_or(0)
     }
 
+    pub(crate) fn pair(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
     /// One of `count`, which is at least 1 and at most 256.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         usize::from(self.byte()) % count
@@ -46,7 +50,7 @@ impl<'a> Bytes<'a> {
 
     /// A length in two bytes, and as many bytes as it says or are left.
     pub(crate) fn chunk(&mut self) -> &'a [u8] {
-        let length = usize::from(self.byte()) | usize::from(self.byte()) << 8;
+        let length = usize::from(self.pair());
         self.take(length)
     }
 

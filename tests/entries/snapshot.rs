@@ -74,7 +74,7 @@ fn check_damaged(bytes: &mut Bytes<'_>) {
     let flip = bytes.byte();
     if flip != 0 {
         let block = bytes.below(blocks.len());
-        let at = bytes.chunk().len() % blocks[block].len();
+        let at = usize::from(bytes.pair()) % blocks[block].len();
         blocks[block][at] ^= flip;
     }
     let kind = bytes.below(6);
