@@ -55,6 +55,10 @@ pub(super) mod block {
     pub(in super::super) const FOOTER_BYTES: usize = FOOTER_TOTAL + size_of::<u64>();
 }
 
+/// The highest position that a file may begin with, or have as its horizon: no log comes near it,
+/// and what a file adds to it still is a position.
+pub(super) const START_MAX: u64 = 1 << 63;
+
 /// The most bytes that the length of a record takes.
 pub(super) const RECORD_LENGTH_BYTES_MAX: usize = 3;
 

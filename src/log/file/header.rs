@@ -80,6 +80,9 @@ impl Header {
                 "the header says what no version of this library writes",
             ));
         }
+        if !(1..=format::START_MAX).contains(&found.start) {
+            return Err(Flaw::Damage("the header says a position that no log has"));
+        }
         if found.start != start {
             return Err(Flaw::Damage(
                 "the header and the file's name say different positions",
@@ -129,6 +132,21 @@ mod tests {
         put(&mut bytes, header::VERSION, &2_u32.to_le_bytes());
         let found = Header::decode(&bytes, Kind::Segment, 42);
         assert_eq!(found, Err(Flaw::Newer { version: 2 }));
+    }
+
+    /// Behind such a start positions would run out while the file is read.
+    #[test]
+    fn a_start_that_no_log_has_is_damage() {
+        let decode = |start| {
+            let bytes = Header { start, ..HEADER }.encode();
+            Header::decode(&bytes, Kind::Segment, start)
+        };
+        for start in [1, format::START_MAX] {
+            assert_eq!(decode(start), Ok(Header { start, ..HEADER }));
+        }
+        for start in [0, format::START_MAX + 1, u64::MAX] {
+            assert!(decode(start).is_err(), "{start}");
+        }
     }
 
     #[test]
