@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 type Target = fn(&[u8]);
 
 /// The targets by name.
-const TARGETS: [(&str, Target); 5] = [
+const TARGETS: [(&str, Target); 6] = [
     ("entry", entries::entry::check),
+    ("frame", entries::frame::check),
     ("load_report", entries::load_report::check),
     ("plan", entries::plan::check),
     ("snapshot", entries::snapshot::check),
@@ -61,6 +62,11 @@ fn replay(name: &str) {
 #[test]
 fn entry() {
     replay("entry");
+}
+
+#[test]
+fn frame() {
+    replay("frame");
 }
 
 #[test]
