@@ -10,7 +10,7 @@ use deedbook::log::file::{Durability, FileLog, OpenError};
 use deedbook::log::{AppendError, EventLog, Member, Payload, Refusal};
 use deedbook::state::{Body, Change, Entry};
 use deedbook::storage::{MemoryStorage, Unsynced};
-use files::{append_now, entries, entry, lead, member_now, open, put_snapshot, wide_entry};
+use files::{append_now, entries, entry, lead, member_now, put_snapshot, wide_entry};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
@@ -382,39 +382,4 @@ fn go_on(storage: &MemoryStorage, plan: Plan, case: &str) {
         first == Position::ZERO || first.get() > gone as u64,
         "{case}: {gone} are gone"
     );
-}
-
-#[test]
-fn a_full_disk_refuses_loses_nothing_and_goes_on_once_there_is_room() {
-    let storage = MemoryStorage::new();
-    let log = open(&storage).unwrap();
-    storage.set_capacity(Some(files::SEGMENT_BYTES * 2 + 100));
-    let mut taken = Vec::new();
-    let refused =
-        (1..)
-            .map(|counter| entry(2, counter))
-            .find_map(|entry| match append_now(&log, &entry) {
-                Ok(_) => {
-                    taken.push(entry);
-                    None
-                }
-                Err(error) => Some((entry, error)),
-            });
-    let (refused, error) = refused.unwrap();
-    assert!(
-        matches!(error, AppendError::Refused(Refusal::Full { .. })),
-        "{error}"
-    );
-    assert!(
-        append_now(&log, &taken[0]).unwrap().already,
-        "it is known all the same"
-    );
-    assert_eq!(entries(&log, Position::ZERO).unwrap(), taken);
-
-    storage.set_capacity(None);
-    assert!(!append_now(&log, &refused).unwrap().already);
-    taken.push(refused);
-    drop(log);
-    let log = open(&storage.crash(|_| false)).unwrap();
-    assert_eq!(entries(&log, Position::ZERO).unwrap(), taken);
 }
