@@ -236,9 +236,9 @@ impl Protocol {
 
     fn on_timer(&mut self, timer: Timer) {
         match timer {
-            Timer::Register => self.register(),
-            Timer::Renew => self.renew(),
-            Timer::Members => self.list_members_in_turn(),
+            Timer::Register => self.register_if_due(),
+            Timer::Renew => self.renew_if_due(),
+            Timer::Members => self.list_members_if_due(),
             Timer::Monitor => self.monitor_if_due(),
             Timer::Deadline(ticket) => self.time_out(ticket),
             Timer::Hook(id) => self.on_hook_limit(id),

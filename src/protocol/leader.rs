@@ -19,6 +19,8 @@ pub(super) struct MemberList {
     /// The newest request that was answered.
     answered: u64,
     requests: u64,
+    /// When to ask in turn again. Timers before that are leftovers of sessions before.
+    ask_at: Tick,
     /// How far the table had read when each open request was sent.
     read_at: BTreeMap<u64, Position>,
 }
@@ -54,8 +56,14 @@ impl Protocol {
     pub(super) fn list_members_in_turn(&mut self) {
         if self.session.token().is_some() {
             self.list_members();
-            self.timers
-                .set(self.now.after(self.config.renew_interval()), Timer::Members);
+            self.members.ask_at = self.now.after(self.config.renew_interval());
+            self.timers.set(self.members.ask_at, Timer::Members);
+        }
+    }
+
+    pub(super) fn list_members_if_due(&mut self) {
+        if self.members.ask_at <= self.now {
+            self.list_members_in_turn();
         }
     }
 

@@ -8,11 +8,14 @@ use crate::ids::{BrokerId, Holder, SessionToken};
 use crate::log::Members;
 use crate::registry::Error;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The sessions that this process has, had, or is about to have.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     alive: Option<Alive>,
+    /// When to ask for a session again if none has come. Timers before that are leftovers.
+    register_at: Tick,
     /// This process's own earlier sessions: what they held it has let go of itself, so that it need
     /// not wait.
     past: BTreeSet<SessionToken>,
@@ -23,6 +26,8 @@ struct Alive {
     token: SessionToken,
     /// When it was reported; earlier sessions of this broker were over by then.
     since: Tick,
+    /// When to renew it next. Timers before that are leftovers of sessions before.
+    renew_at: Tick,
     /// Until when it is certain to live, however slow this clock is.
     valid_until: Tick,
     /// The first member list that was asked for after it began: it must be in that one.
@@ -76,16 +81,25 @@ impl Protocol {
             self.effects.push(Effect::Register);
             // If no answer comes at all, ask again once a session begun by this request would be
             // over.
-            self.timers
-                .set(self.now.after(self.config.session_ttl), Timer::Register);
+            self.register_after(self.config.session_ttl);
+        }
+    }
+
+    /// Has a session asked for after a while, and not before, whatever else was planned.
+    fn register_after(&mut self, wait: Duration) {
+        self.session.register_at = self.now.after(wait);
+        self.timers.set(self.session.register_at, Timer::Register);
+    }
+
+    pub(super) fn register_if_due(&mut self) {
+        if self.session.register_at <= self.now {
+            self.register();
         }
     }
 
     pub(super) fn on_registered(&mut self, sent_at: Tick, result: Result<SessionToken, Error>) {
         let Ok(token) = result else {
-            self.timers
-                .set(self.now.after(self.config.retry_interval), Timer::Register);
-            return;
+            return self.register_after(self.config.retry_interval);
         };
         if self.session.token().is_some_and(|present| present >= token) {
             return;
@@ -97,22 +111,30 @@ impl Protocol {
         self.session.alive = Some(Alive {
             token,
             since: self.now,
+            renew_at: sent_at,
             valid_until,
             listed_from,
             counter: 0,
         });
-        self.timers
-            .set(sent_at.after(self.config.renew_interval()), Timer::Renew);
+        self.renew_after(sent_at);
         self.list_members_in_turn();
         self.touch_all();
     }
 
-    pub(super) fn renew(&mut self) {
-        if let Some(token) = self.session.token() {
+    pub(super) fn renew_if_due(&mut self) {
+        let due = (self.session.alive.as_ref()).filter(|alive| alive.renew_at <= self.now);
+        if let Some(token) = due.map(|alive| alive.token) {
             self.effects.push(Effect::Renew(token));
             // In turn, whatever becomes of this one: a request without answer must not be the last.
-            self.timers
-                .set(self.now.after(self.config.renew_interval()), Timer::Renew);
+            self.renew_after(self.now);
+        }
+    }
+
+    fn renew_after(&mut self, begin: Tick) {
+        let at = begin.after(self.config.renew_interval());
+        if let Some(alive) = &mut self.session.alive {
+            alive.renew_at = at;
+            self.timers.set(at, Timer::Renew);
         }
     }
 
