@@ -328,6 +328,7 @@ impl Protocol {
         self.operations.touch(bundle);
         self.look_ups.touch(bundle);
         self.watch_age(bundle);
+        self.watch_ending(bundle);
     }
 
     /// As [`Self::touch`], for all bundles that this broker has or may have to do with.

@@ -49,6 +49,8 @@ pub(super) struct Leadership {
     /// When it first saw each holder dead.
     pub(super) dead_since: BTreeMap<Holder, Tick>,
     pub(super) next_monitor: Tick,
+    /// When it looks at namespaces that are being deleted, if that is still to come.
+    pub(super) next_ending: Tick,
 }
 
 impl Protocol {
@@ -189,6 +191,7 @@ impl Protocol {
             first_seen: BTreeMap::new(),
             dead_since: BTreeMap::new(),
             next_monitor: self.now,
+            next_ending: self.now,
         });
         let aging: Vec<BundleId> = self
             .table

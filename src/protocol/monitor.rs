@@ -54,6 +54,19 @@ impl Protocol {
         }
     }
 
+    /// A bundle of a namespace that is being deleted changed: perhaps the next step can be done.
+    /// Many change together, so that it is looked at a little later, once for all of them.
+    pub(super) fn watch_ending(&mut self, bundle: &BundleId) {
+        let phase = self.table.facts().namespaces.get(bundle.namespace());
+        let Some(leadership) = &mut self.leadership else {
+            return;
+        };
+        if phase == Some(&Phase::BeingDeleted) && leadership.next_ending <= self.now {
+            leadership.next_ending = self.now.after(self.config.retry_interval);
+            self.timers.set(leadership.next_ending, Timer::Monitor);
+        }
+    }
+
     fn monitor(&mut self) {
         let Some(leadership) = &mut self.leadership else {
             return;
