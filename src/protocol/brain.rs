@@ -104,11 +104,15 @@ impl Protocol {
             self.refuse_when_closed(input);
         } else {
             self.take(input);
-            while let Some(timer) = self.timers.pop_due(self.now) {
+            while !self.is_closed()
+                && let Some(timer) = self.timers.pop_due(self.now)
+            {
                 self.on_timer(timer);
             }
-            self.settle();
-            self.close_if_drained();
+            if !self.is_closed() {
+                self.settle();
+                self.close_if_drained();
+            }
         }
         std::mem::take(&mut self.effects)
     }
@@ -153,14 +157,15 @@ impl Protocol {
         self.members.list()
     }
 
-    /// Whether commands are taken: the session is certain at `now` and the log has been read to its
-    /// end.
+    /// Whether commands are taken: the session is certain at `now`, the log has been read to its
+    /// end, and the broker has not closed.
     #[must_use]
     pub fn is_ready(&self, now: Tick) -> bool {
         self.caught_up
             && self.reads()
             && self.session.is_certain(now)
             && self.members.list().is_some()
+            && !self.is_closed()
     }
 
     /// Why what was read can be applied no further, if so.
