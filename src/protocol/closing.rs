@@ -5,8 +5,8 @@ use super::io::{Answer, CloseReport, Effect, Input, RegistryAnswer};
 use super::ownership::releasing;
 use super::timers::Timer;
 use crate::clock::Tick;
-use crate::ids::{BundleId, Holder};
-use crate::state::{Row, State};
+use crate::ids::BundleId;
+use crate::state::{Phase, Row, State};
 
 /// A broker that is leaving.
 #[derive(Debug)]
@@ -62,33 +62,17 @@ impl Protocol {
             return;
         }
         closing.hands_over = true;
-        if let Some(session) = self.session() {
-            self.push_all_out(&session);
-        }
-    }
-
-    fn push_all_out(&mut self, session: &Holder) {
-        let rows = self
-            .table
-            .held_by(session)
-            .map(|(b, row)| (b.clone(), row.clone()));
-        for (bundle, row) in rows.collect::<Vec<_>>() {
-            if row.record.state() == State::Owned {
-                self.push_out(&bundle, &row);
-            }
-        }
-        let promised = self
-            .table
-            .destined_to(&self.me)
-            .map(|(bundle, _)| bundle.clone());
-        for bundle in promised.collect::<Vec<_>>() {
-            self.ownership.touch(&bundle);
-        }
+        self.touch_all();
     }
 
     /// Hands an owned bundle to somebody else, or frees it if nobody else may take it.
     pub(super) fn push_out(&mut self, bundle: &BundleId, row: &Row) {
-        let destination = self.place(bundle, Some(&self.me.clone()));
+        let live = self.table.facts().namespaces.get(bundle.namespace()) == Some(&Phase::Live);
+        let destination = if live {
+            self.place(bundle, Some(&self.me.clone()))
+        } else {
+            None
+        };
         self.append_owed(bundle, row, releasing(row, destination));
     }
 

@@ -158,7 +158,11 @@ impl Protocol {
     fn react_serving(&mut self, bundle: &BundleId, row: Option<Row>, want: Want, stage: &Stage) {
         let fence = stage.serves();
         match (want, row) {
-            (Want::Serve, Some(row)) if fence == Some(row.fence) => {}
+            (Want::Serve, Some(row)) if fence == Some(row.fence) => {
+                if self.hands_over() {
+                    self.push_out(bundle, &row);
+                }
+            }
             (Want::Divide(cuts), Some(row)) if fence == Some(row.fence) => {
                 if matches!(stage, Stage::Split { cuts: ready, .. } if *ready == cuts) {
                     self.append_owed(bundle, &row, Record::Deleted);
