@@ -307,6 +307,7 @@ impl Protocol {
             changes,
         });
         self.resolve_below_horizon();
+        self.finish_deletions();
         self.touch_namespaces();
     }
 

@@ -4,7 +4,7 @@ use super::appends::Resolution;
 use super::brain::Protocol;
 use super::io::{Answer, Refused, Ticket};
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Position};
-use crate::state::{Fact, Record, Row, State};
+use crate::state::{Fact, Phase, Record, Row, State};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names a command under way, which several askers may share.
@@ -281,6 +281,24 @@ impl Protocol {
             Some(Fact::NamespaceMarked(_)) => self.touch_namespaces(),
             Some(Fact::NamespaceCreated(_)) => self.look_ups.touch_all(),
             Some(Fact::LeaderStarted(_) | Fact::RulesRaised(_)) | None => {}
+        }
+    }
+
+    /// Ends the waits for the ends of namespaces that a jump has passed over.
+    pub(super) fn finish_deletions(&mut self) {
+        let namespaces = &self.table.facts().namespaces;
+        let is_over = |operation: &Operation| {
+            matches!(&operation.subject, Subject::Deleted(namespace)
+                if operation.accepted && namespaces.get(namespace) != Some(&Phase::BeingDeleted))
+        };
+        let over = self.operations.all.iter();
+        let over: Vec<OperationId> = over
+            .filter(|(_, operation)| is_over(operation))
+            .map(|(id, _)| *id)
+            .collect();
+        let position = self.table.next().previous();
+        for id in over {
+            self.finish(id, &Answer::Done { position });
         }
     }
 
