@@ -163,7 +163,10 @@ impl Protocol {
                 );
             }
             Err(AppendError::Refused(Refusal::Fenced)) => match under_way.guard {
-                Guard::Epoch(_) => self.lose_leadership(),
+                Guard::Epoch(_) => {
+                    self.lose_leadership();
+                    self.on_resolved(id, Resolution::Refused(Refusal::Fenced));
+                }
                 Guard::Session(_) | Guard::None => self.on_session_lost(),
             },
             Err(AppendError::Refused(refusal)) => {

@@ -216,7 +216,12 @@ impl Protocol {
                 }
                 self.finish(id, &Answer::Conflict { rejection, row });
             }
-            Resolution::Passed => self.finish(id, &Answer::Superseded { row }),
+            Resolution::Passed => {
+                if let Subject::Bundle(bundle, _) = &subject {
+                    self.look_ups.touch(bundle);
+                }
+                self.finish(id, &Answer::Superseded { row });
+            }
             Resolution::Refused(refusal) => {
                 let refused = Answer::Refused(Refused::Log(refusal));
                 if let Subject::Bundle(bundle, _) = &subject {
