@@ -10,7 +10,7 @@
 )]
 
 use deedbook::ids::BrokerId;
-use deedbook::sim::{Cluster, Failure, Faults, Guards, Workload};
+use deedbook::sim::{Cluster, Failure, Faults, Guards, Span, Workload};
 use std::time::Duration;
 
 /// How long a seed's trouble lasts, in virtual time.
@@ -20,6 +20,7 @@ fn cluster(seed: u64) -> Result<Cluster, Box<Failure>> {
     let mut builder = Cluster::builder(seed)
         .workload(Workload::new(3))
         .faults(Faults::default())
+        .compactions(Span::millis(100, 30_000))
         .repeat_with(format!(
             "DEEDBOOK_SEEDS={seed} cargo test --test simulation chosen -- --nocapture"
         ));

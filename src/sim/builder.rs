@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::cluster::Cluster;
+use super::dice::Span;
 use super::faults::Faults;
 use super::network::Delays;
 use super::workload::Workload;
@@ -35,6 +36,7 @@ pub struct Builder {
     pub(super) guards: Guards,
     pub(super) workload: Option<Workload>,
     pub(super) faults: Option<Faults>,
+    pub(super) compactions: Option<Span>,
     pub(super) repeat: Option<String>,
     log: Option<MakeLog>,
 }
@@ -49,6 +51,7 @@ impl Builder {
             guards: Guards::default(),
             workload: None,
             faults: None,
+            compactions: None,
             repeat: None,
             log: None,
         }
@@ -96,6 +99,12 @@ impl Builder {
     /// What goes wrong by chance. Default: nothing.
     pub fn faults(mut self, faults: Faults) -> Self {
         self.faults = Some(faults);
+        self
+    }
+
+    /// How often the leader compacts. Default: never.
+    pub fn compactions(mut self, every: Span) -> Self {
+        self.compactions = Some(every);
         self
     }
 

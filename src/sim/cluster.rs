@@ -2,7 +2,7 @@
 //! go.
 
 use super::builder::{Builder, Guards};
-use super::checkers::{Answers, Hooks, Orphans, Store, Violation};
+use super::checkers::{Answers, Hooks, Horizon, Orphans, Restraint, Store, Violation};
 use super::dice::{Dice, Span};
 use super::event::Event;
 use super::failure::Failure;
@@ -80,12 +80,15 @@ pub struct Cluster {
     pub(super) answers: Answers,
     pub(super) hooks: Hooks,
     pub(super) orphans: Orphans,
+    pub(super) horizon: Horizon,
+    pub(super) restraint: Restraint,
     pub(super) store: Store,
     asks: BTreeMap<Ticket, Ask>,
     ticket_count: u64,
     pub(super) hook_plans: BTreeMap<BrokerId, HookPlan>,
     pub(super) workload: Option<Workload>,
     pub(super) faults: Option<Faults>,
+    pub(super) compactions: Option<Span>,
     pub(super) violation: Option<Violation>,
     pub(super) event_count: u64,
 }
@@ -161,12 +164,15 @@ impl Cluster {
             answers: Answers::default(),
             hooks: Hooks::default(),
             orphans: Orphans::default(),
+            horizon: Horizon::default(),
+            restraint: Restraint::default(),
             store: Store::default(),
             asks: BTreeMap::new(),
             ticket_count: 0,
             hook_plans: BTreeMap::new(),
             workload: builder.workload,
             faults: builder.faults,
+            compactions: builder.compactions,
             violation: None,
             event_count: 0,
         };
@@ -176,6 +182,7 @@ impl Cluster {
         cluster.world.schedule(SWEEP_INTERVAL, Event::Sweep);
         cluster.world.schedule(Duration::ZERO, Event::Operate);
         cluster.world.schedule(Duration::ZERO, Event::Fault);
+        cluster.world.schedule(Duration::ZERO, Event::Compact);
         cluster.outcome_of_run()?;
         Ok(cluster)
     }

@@ -12,7 +12,8 @@ use std::time::Duration;
 impl Cluster {
     /// Adds a broker, which starts at once; one that ran before starts again.
     pub fn add_broker(&mut self, broker: &BrokerId) {
-        if self.running(broker).is_none() {
+        let process = self.brokers.get(broker);
+        if process.is_none_or(|id| self.node(*id).life == Life::Ended) {
             self.start_node(broker);
         }
     }

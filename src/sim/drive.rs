@@ -1,7 +1,7 @@
 //! Driving the brokers: what happens goes into their protocols, and what they want done is put on
 //! its way.
 
-use super::checkers::check_one_owner;
+use super::checkers::{check_closed, check_one_owner};
 use super::cluster::{Cluster, Outcome};
 use super::describe::{Got, Wants};
 use super::event::{Event, RegistryRequest};
@@ -343,6 +343,8 @@ impl Cluster {
                     self.end_ask(ticket, Outcome::Answered(answer));
                 }
                 Effect::Closed(report) => {
+                    let result = check_closed(self.node(id), self.world.now());
+                    self.note(result);
                     self.node_mut(id).closed = Some(report);
                     self.end_node(id, "has closed");
                 }

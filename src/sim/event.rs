@@ -4,6 +4,7 @@ use super::checkers::Write;
 use super::network::Fate;
 use super::node::NodeId;
 use crate::clock::Tick;
+use crate::compactor::Attempt;
 use crate::ids::{BrokerId, Epoch, SessionToken};
 use crate::log::Append;
 use crate::protocol::Input;
@@ -33,6 +34,10 @@ pub(super) enum Event {
     Operate,
     /// Something goes wrong.
     Fault,
+    /// Whoever leads begins to compact.
+    Compact,
+    /// The next step of a compaction.
+    CompactStep(NodeId, Box<Attempt>),
     /// It is time to look whether anybody has waited for too long.
     Sweep,
 }

@@ -5,7 +5,7 @@
 //! | a broker crashes and starts again under its name | the log knows what it owned; its older session is another party, and the lease bounds what it could still have served |
 //! | a broker stands still, perhaps for longer than its session | its lease runs out by its own clock before anybody takes over, and storage refuses what it had under way |
 //! | a broker stands still and is replaced under its name | the new registration ends the old session; the newcomer waits as long as the leader would |
-//! | appends, or their answers, get lost | an append has an id, so that it is sent again until its outcome is known |
+//! | appends, or their answers, get lost, or the log takes nothing | an append has an id, so that it is sent again until its outcome is known; what was refused is tried again as long as it is owed |
 //! | the tail comes late | whoever reads late acts late; what it writes is judged by the version that it saw |
 //! | the registry is out of reach, perhaps for longer than a session | without renewal a broker stops saying "mine"; a session that is over is over for good, although its log can still be reached |
 //! | hooks are slow, fail, or take longer than allowed | who waits for a hook waits in the log's order; a hook beyond its limit ends the session |
@@ -29,7 +29,7 @@ pub enum FaultKind {
     Pause,
     /// A broker stands still, and another process takes its name.
     Replace,
-    /// Appends and their answers get lost.
+    /// Appends and their answers get lost, or are refused.
     LostAppends,
     /// The tail comes late.
     SlowTail,

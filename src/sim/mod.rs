@@ -8,6 +8,7 @@
 mod builder;
 mod checkers;
 mod cluster;
+mod compaction;
 mod control;
 mod describe;
 mod dice;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 /// How long things take while nothing is wrong.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Delays {
     /// An append on its way to the log, and its answer on the way back. Default: 1 to 10 ms.
     pub log: Span,
@@ -39,6 +38,8 @@ pub(super) enum Fate {
     Answered,
     /// It arrives, and its answer is lost.
     AnswerLost,
+    /// It arrives and is turned away: the log takes nothing now.
+    Refused,
     /// It does not arrive.
     Lost,
 }
@@ -48,7 +49,7 @@ pub(super) enum Fate {
 pub(super) struct Link {
     /// The registry is out of reach until then.
     pub(super) registry_cut: Tick,
-    /// Appends and their answers get lost until then, each by chance.
+    /// Appends and their answers get lost until then, or are refused, each by chance.
     pub(super) appends_lost: Tick,
     /// The tail comes late until then.
     pub(super) tail_slow: Tick,
@@ -63,9 +64,10 @@ impl Link {
         if now >= self.appends_lost {
             return Fate::Answered;
         }
-        match dice.below(4) {
+        match dice.below(5) {
             0 => Fate::Answered,
             1 => Fate::AnswerLost,
+            2 => Fate::Refused,
             _ => Fate::Lost,
         }
     }

@@ -9,9 +9,18 @@ use super::event::{Event, RegistryRequest};
 use super::network::Fate;
 use super::node::{Life, NodeId};
 use crate::clock::Tick;
-use crate::log::{Append, AppendError, AppendResult, Guard, Payload};
+use crate::log::{Append, AppendError, AppendResult, Guard, Payload, Refusal};
 use crate::protocol::{Input, RegistryAnswer};
 use crate::registry;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// What a log says that takes nothing now.
+fn unavailable() -> AppendError {
+    let path = PathBuf::from("the log");
+    let kind = ErrorKind::Other;
+    Refusal::Unavailable { path, kind }.into()
+}
 
 impl Cluster {
     /// One event happens.
@@ -33,6 +42,8 @@ impl Cluster {
             Event::Start(broker) => self.add_broker(&broker),
             Event::Operate => self.operate(),
             Event::Fault => self.strike(),
+            Event::Compact => self.compact(),
+            Event::CompactStep(id, attempt) => self.compact_step(id, attempt),
             Event::Sweep => self.sweep(),
         }
     }
@@ -59,9 +70,13 @@ impl Cluster {
             append.guard = Guard::None;
         }
         let entry = append.entry.id();
-        let result = self.append_now(append);
+        let result = if fate == Fate::Refused {
+            Err(unavailable())
+        } else {
+            self.append_now(append)
+        };
         self.log_grew();
-        let (delay, result) = if fate == Fate::Answered {
+        let (delay, result) = if fate != Fate::AnswerLost {
             (self.dice.between(self.delays.log), result)
         } else {
             (self.delays.time_out, Err(AppendError::Unknown))
@@ -95,6 +110,7 @@ impl Cluster {
                     self.trace
                         .line(now, who, format_args!("{position} {member:?}"));
                     self.orphans.disturb(now);
+                    self.restraint.member();
                 }
                 (Payload::Entry(entry), Some(Err(rejection))) => {
                     let what = format_args!("{position} {} REJECTED: {rejection}", Wrote(entry));
@@ -113,6 +129,7 @@ impl Cluster {
 
     pub(super) fn send_request(&mut self, id: NodeId, request: RegistryRequest) {
         let now = self.world.now();
+        self.restraint.asked(id);
         let node = self.node(id);
         let sent_at = node.clock.local(now);
         let link = node.link.clone();
@@ -188,7 +205,8 @@ impl Cluster {
             (node.life == Life::Running).then_some(&node.broker)
         };
         let overdue = self.answers.check(now, running);
-        self.note(overdue);
+        let checked = overdue.and(self.restraint.check(now, running));
+        self.note(checked);
         let sound = |node: &super::node::Node| match node.life {
             Life::Running => node.link.is_sound(now),
             Life::Paused => false,

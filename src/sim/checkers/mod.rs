@@ -5,21 +5,26 @@ mod answers;
 mod fences;
 mod first_valid;
 mod hooks;
+mod horizon;
 mod one_fold;
 mod one_owner;
 mod orphans;
+mod restraint;
 mod whole;
 
 pub(super) use answers::Answers;
 pub(super) use fences::{Fences, Store, Write};
 pub(super) use first_valid::FirstValid;
 pub(super) use hooks::Hooks;
+pub(super) use horizon::Horizon;
 pub(super) use one_fold::OneFold;
-pub(super) use one_owner::check_one_owner;
+pub(super) use one_owner::{check_closed, check_one_owner};
 pub(super) use orphans::Orphans;
+pub(super) use restraint::Restraint;
 pub(super) use whole::check_whole;
 
 use crate::clock::Tick;
+use crate::compactor;
 use crate::ids::{BrokerId, BundleId, Fence, Holder, Position};
 use crate::log::{ReadError, SnapshotError};
 use crate::protocol::{Hook, Ticket};
@@ -90,6 +95,14 @@ pub enum Violation {
         other: BundleId,
         /// The other one's fence.
         other_fence: Fence,
+    },
+    /// A broker that has closed says "mine".
+    #[error("I3 one owner: {broker} has closed, and says mine for {bundle}")]
+    ClosedOwner {
+        /// The broker.
+        broker: BrokerId,
+        /// The bundle.
+        bundle: BundleId,
     },
     /// An owner got a fence that is not above the one before.
     #[error(
@@ -207,6 +220,23 @@ pub enum Violation {
     /// After the faults ended, nobody leads.
     #[error("liveness: brokers live, and none of them leads")]
     NobodyLeads,
+    /// A broker asks the registry again and again.
+    #[error(
+        "{broker} made {count} requests to the registry in {window:?}, at most {max} are its due"
+    )]
+    Flood {
+        /// The broker.
+        broker: BrokerId,
+        /// How many requests.
+        count: u64,
+        /// How many it may make.
+        max: u64,
+        /// In what time.
+        window: Duration,
+    },
+    /// A compaction failed that had no reason to.
+    #[error("compaction: {0}")]
+    Compaction(#[from] compactor::Error),
     /// The log could not be read.
     #[error("the log could not be read: {0}")]
     Unreadable(#[from] ReadError),

@@ -28,6 +28,19 @@ impl OneFold {
         self.digests.insert(whole.next(), whole.digest());
     }
 
+    /// Compares the table of a snapshot.
+    pub(in crate::sim) fn check_snapshot(&self, table: &Table) -> Result<(), Violation> {
+        let found = table.digest();
+        match self.digests.get(&table.next()) {
+            Some(&expected) if expected != found => Err(Violation::WrongSnapshot {
+                horizon: table.next(),
+                found,
+                expected,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Compares a reader's table, if the history's fold up to there is known.
     pub(in crate::sim) fn check(&self, broker: &BrokerId, table: &Table) -> Result<(), Violation> {
         let Some(&expected) = self.digests.get(&table.next()) else {

@@ -36,3 +36,15 @@ pub(in crate::sim) fn check_one_owner(
     }
     Ok(())
 }
+
+/// A process that has closed says "mine" to nothing: it has told the cluster that it is gone.
+pub(in crate::sim) fn check_closed(node: &Node, now: Tick) -> Result<(), Violation> {
+    let mut held = node.protocol.held().map(|(bundle, _)| bundle);
+    match held.find(|bundle| node.is_mine(now, bundle).is_some()) {
+        Some(bundle) => Err(Violation::ClosedOwner {
+            broker: node.broker.clone(),
+            bundle: bundle.clone(),
+        }),
+        None => Ok(()),
+    }
+}
