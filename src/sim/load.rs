@@ -54,7 +54,8 @@ impl LoadModel {
     /// The model that gives back `reports` for the ownership in them.
     ///
     /// How much an idle broker uses is read off the brokers without traffic, as a share of the
-    /// limit; without such a broker it is nothing. A broker without traffic gets the average cost.
+    /// limit; without such a broker it is nothing. A broker without traffic, or one that uses less
+    /// than an idle one, gets the average cost.
     #[must_use]
     pub fn from_reports(reports: &ClusterLoad) -> Self {
         let cpu = lines(reports, |load| load.cpu, Traffic::messages);
@@ -186,6 +187,7 @@ fn lines(reports: &ClusterLoad, part: Part, driver: Driver) -> BTreeMap<BrokerId
     let busy: Vec<f64> = (known.iter())
         .filter(|(_, _, traffic)| *traffic > 0.0)
         .map(|(_, resource, traffic)| cost(resource, *traffic))
+        .filter(|cost| *cost > 0.0)
         .collect();
     #[expect(
         clippy::cast_precision_loss,
@@ -197,19 +199,24 @@ fn lines(reports: &ClusterLoad, part: Part, driver: Driver) -> BTreeMap<BrokerId
         busy.iter().sum::<f64>() / busy.len() as f64
     };
     let line = |(broker, resource, traffic): (&BrokerId, Resource, f64)| {
-        let line = if traffic > 0.0 {
-            let cost = cost(&resource, traffic);
-            Line {
-                idle: resource.usage - cost * traffic,
-                cost,
-                limit: resource.limit,
-            }
+        let own = if traffic > 0.0 {
+            cost(&resource, traffic)
         } else {
-            Line {
-                idle: resource.usage,
-                cost: average,
-                limit: resource.limit,
-            }
+            0.0
+        };
+        // A broker that uses less than an idle one tells nothing of its cost; nor does an idle one.
+        // Neither may use less than nothing when its traffic goes.
+        let most = if traffic > 0.0 {
+            resource.usage / traffic
+        } else {
+            f64::INFINITY
+        };
+        let cost = if own > 0.0 { own } else { average.min(most) };
+        let idle = resource.usage - cost * traffic;
+        let line = Line {
+            idle,
+            cost,
+            limit: resource.limit,
         };
         (broker.clone(), line)
     };
@@ -336,6 +343,24 @@ mod tests {
         assert!((cpu(&load, "idle") - 40.0).abs() < 1e-9);
         let lost = model.at(&table, |name| *name != broker("idle"));
         assert_eq!(lost.brokers.len(), 1);
+    }
+
+    #[test]
+    fn a_broker_that_uses_less_than_an_idle_one_still_pays_for_what_it_gets() {
+        let mut reports = reports();
+        let cool = BrokerLoad {
+            cpu: Some(Resource::new(5.0, 100.0)),
+            traffic: traffic(10.0),
+            ..BrokerLoad::default()
+        };
+        reports.brokers.insert(broker("cool"), cool);
+        let model = LoadModel::from_reports(&reports);
+        let table = table(&[
+            ("0x00000000_0x80000000", "busy"),
+            ("0x80000000_0xffffffff", "cool"),
+        ]);
+        // 0.2 for each message, as the busy broker pays: 5 for its own 10 and 100 more.
+        assert!((cpu(&model.at(&table, |_| true), "cool") - 25.0).abs() < 1e-9);
     }
 
     #[test]
