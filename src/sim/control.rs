@@ -49,6 +49,7 @@ impl Cluster {
     pub fn close(&mut self, broker: &BrokerId, limit: Duration) {
         if let Some(id) = self.running(broker) {
             let deadline = self.node(id).clock.local(self.now()).after(limit);
+            self.node_mut(id).is_closing = true;
             self.arrive(id, Input::Close { deadline });
         }
     }

@@ -75,6 +75,7 @@ impl Cluster {
             link: Link::default(),
             reads: false,
             wakes_at: None,
+            is_closing: false,
             closed: None,
             mailbox: Vec::new(),
             serves: BTreeMap::new(),

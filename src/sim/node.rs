@@ -61,6 +61,8 @@ pub(super) struct Node {
     pub(super) reads: bool,
     /// The true moment at which it is going to be woken.
     pub(super) wakes_at: Option<Tick>,
+    /// Whether it was asked to close.
+    pub(super) is_closing: bool,
     /// How it closed, if it did so in order.
     pub(super) closed: Option<CloseReport>,
     /// What arrived while it stood still.

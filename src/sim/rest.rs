@@ -24,14 +24,16 @@ impl Cluster {
 
     fn check_rest(&self) -> Result<(), Violation> {
         let table = self.table();
+        let nobody_runs = self.running_brokers().next().is_none();
         for (bundle, row) in table.rows() {
             let alive = |holder: &crate::ids::Holder| {
                 self.members().is_alive(holder.session) && self.running(&holder.broker).is_some()
             };
             let at_rest = match row.record.state() {
+                _ if nobody_runs => true,
                 State::Owned => row.record.holder().is_some_and(alive),
                 State::Free | State::Deleted => true,
-                _ => self.running_brokers().next().is_none(),
+                _ => false,
             };
             if !at_rest {
                 return Err(Violation::NotAtRest {

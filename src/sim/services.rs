@@ -9,6 +9,7 @@ use super::event::{Event, RegistryRequest};
 use super::network::Fate;
 use super::node::{Life, NodeId};
 use crate::clock::Tick;
+use crate::ids::BrokerId;
 use crate::log::{Append, AppendError, AppendResult, Guard, Payload, Refusal};
 use crate::protocol::{Input, RegistryAnswer};
 use crate::registry;
@@ -39,13 +40,28 @@ impl Cluster {
             }
             Event::Resume(id) => self.resume(id),
             Event::Kill(id) => self.end_node(id, "is killed"),
-            Event::Start(broker) => self.add_broker(&broker),
+            Event::Start(broker) => self.start_again(broker),
             Event::Operate => self.operate(),
             Event::Fault => self.strike(),
             Event::Compact => self.compact(),
             Event::CompactStep(id, attempt) => self.compact_step(id, attempt),
             Event::Sweep => self.sweep(),
         }
+    }
+
+    /// A broker comes back as it was to, but not before the process before it is gone.
+    fn start_again(&mut self, broker: BrokerId) {
+        let before = self.brokers.get(&broker).map(|id| self.node(*id));
+        let is_leaving = before.is_some_and(|node| match node.life {
+            Life::Running => node.is_closing,
+            Life::Paused => true,
+            Life::Ended => false,
+        });
+        if is_leaving {
+            let later = super::cluster::SWEEP_INTERVAL;
+            return self.world.schedule(later, Event::Start(broker));
+        }
+        self.add_broker(&broker);
     }
 
     pub(super) fn send_append(&mut self, id: NodeId, append: Append) {
