@@ -3,6 +3,7 @@
 //! | fault | why it is survivable |
 //! | --- | --- |
 //! | a broker crashes and starts again under its name | the log knows what it owned; its older session is another party, and the lease bounds what it could still have served |
+//! | a broker dies, and is gone for longer than anybody waits for it | the leader gives what it held to others, once its lease is over wherever it may be |
 //! | a broker stands still, perhaps for longer than its session | its lease runs out by its own clock before anybody takes over, and storage refuses what it had under way |
 //! | a broker stands still and is replaced under its name | the new registration ends the old session; the newcomer waits as long as the leader would |
 //! | appends, or their answers, get lost, or the log takes nothing | an append has an id, so that it is sent again until its outcome is known; what was refused is tried again as long as it is owed |
@@ -19,12 +20,17 @@ use super::event::Event;
 use crate::ids::BrokerId;
 use std::time::Duration;
 
+/// For how long a broker is dead: long enough for others to heal what it left behind.
+const DEAD: Span = Span::millis(200_000, 600_000);
+
 /// A kind of thing that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// A broker crashes, and starts again after a while.
     Crash,
+    /// A broker dies and does not come back for minutes. The last one does not.
+    Death,
     /// A broker stands still, perhaps for longer than its session.
     Pause,
     /// A broker stands still, and another process takes its name.
@@ -41,8 +47,9 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Crash,
+        Self::Death,
         Self::Pause,
         Self::Replace,
         Self::LostAppends,
@@ -109,6 +116,12 @@ impl Cluster {
                 self.crash(broker);
                 self.world.schedule(time, Event::Start(broker.clone()));
             }
+            FaultKind::Death if self.running_brokers().nth(1).is_some() => {
+                self.crash(broker);
+                let back = self.dice.between(DEAD);
+                self.world.schedule(back, Event::Start(broker.clone()));
+            }
+            FaultKind::Death => {}
             FaultKind::Pause => self.pause(broker, time),
             FaultKind::Replace => {
                 if let Some(zombie) = self.running(broker) {
