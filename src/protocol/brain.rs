@@ -284,7 +284,7 @@ impl Protocol {
             self.touch_all();
         }
         if self.caught_up {
-            self.list_members();
+            self.list_members_in_a_hurry();
         }
     }
 

@@ -21,6 +21,10 @@ pub(super) struct MemberList {
     requests: u64,
     /// When to ask in turn again. Timers before that are leftovers of sessions before.
     ask_at: Tick,
+    /// The list asked for because a member came or went, until it comes.
+    hurried: Option<u64>,
+    /// Whether another one came or went since that was asked.
+    again: bool,
     /// How far the table had read when each open request was sent.
     read_at: BTreeMap<u64, Position>,
 }
@@ -57,6 +61,8 @@ impl Protocol {
     /// Asks for the members now and then in turn.
     pub(super) fn list_members_in_turn(&mut self) {
         if self.session.token().is_some() {
+            // Should the answer to a hurried one have been lost, this one stands for it.
+            (self.members.hurried, self.members.again) = (None, false);
             self.list_members();
             self.members.ask_at = self.now.after(self.config.renew_interval());
             self.timers.set(self.members.ask_at, Timer::Members);
@@ -69,6 +75,17 @@ impl Protocol {
         }
     }
 
+    /// Asks for the members at once, since one came or went. Of those that come and go before the
+    /// answer is there, only one more question is asked: a backlog must not flood the registry.
+    pub(super) fn list_members_in_a_hurry(&mut self) {
+        if self.members.hurried.is_some() {
+            self.members.again = true;
+            return;
+        }
+        self.list_members();
+        self.members.hurried = Some(self.members.requests);
+    }
+
     pub(super) fn list_members(&mut self) {
         self.members.requests += 1;
         let request = self.members.requests;
@@ -78,6 +95,12 @@ impl Protocol {
 
     pub(super) fn on_members(&mut self, request: u64, result: Result<Members, Error>) {
         let read_at = self.members.read_at.remove(&request);
+        if self.members.hurried == Some(request) {
+            self.members.hurried = None;
+            if std::mem::take(&mut self.members.again) {
+                self.list_members_in_a_hurry();
+            }
+        }
         let (Ok(list), Some(read_at)) = (result, read_at) else {
             return;
         };

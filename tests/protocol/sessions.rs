@@ -2,7 +2,8 @@
 
 use crate::scene::*;
 use deedbook::clock::Tick;
-use deedbook::log::AppendError;
+use deedbook::ids::{Position, SessionToken};
+use deedbook::log::{AppendError, Member, Members, Payload, TailItem};
 use deedbook::planner::AtRandom;
 use deedbook::protocol::{Action, Answer, Effect, Input, Protocol, RegistryAnswer};
 use deedbook::registry::Error;
@@ -205,4 +206,42 @@ fn sessions_that_come_and_go_leave_no_timers_behind() {
         (due - 3..=due + 1).contains(&(renewed as u64)),
         "{renewed} renewals in a minute"
     );
+}
+
+/// Whoever reads of many members at once asks for the list once, and once more for those it read of
+/// while the answer was on its way.
+#[test]
+fn a_backlog_of_members_is_one_question() {
+    let placement = Box::new(AtRandom::default());
+    let now = Tick::ZERO;
+    let (mut protocol, _) = Protocol::start(broker("a"), config(), placement, now);
+    let next = Position::new(1);
+    protocol.step(now, Input::Tail(TailItem::CaughtUp { next }));
+    let mut asked = Vec::new();
+    for position in 1..=100 {
+        let session = SessionToken::new(position);
+        let item = TailItem::Payload {
+            position: Position::new(position),
+            payload: Payload::Member(Member::Left { session }),
+        };
+        asked.extend(requests(&protocol.step(now, Input::Tail(item))));
+    }
+    assert_eq!(asked.len(), 1);
+    let mut answer = |request| {
+        let result = Ok(Members::default());
+        let answer = RegistryAnswer::Members { request, result };
+        requests(&protocol.step(now, Input::Registry(answer)))
+    };
+    let again = answer(asked[0]);
+    assert_eq!(again.len(), 1, "what was read of meanwhile");
+    assert_eq!(answer(again[0]), [0; 0]);
+}
+
+/// The member lists that are asked for.
+fn requests(effects: &[Effect]) -> Vec<u64> {
+    let lists = effects.iter().filter_map(|effect| match effect {
+        Effect::ListMembers { request } => Some(*request),
+        _ => None,
+    });
+    lists.collect()
 }
