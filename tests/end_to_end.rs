@@ -10,7 +10,7 @@ use deedbook::clock::BootClock;
 use deedbook::compactor::Policy;
 use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
 use deedbook::log::{EventLog, MemoryLog, ReadError};
-use deedbook::pending::Pending;
+use deedbook::pending::{Abandoned, Pending};
 use deedbook::protocol::{Config, Mine, Refused};
 use deedbook::state::{Record, Row, State};
 use std::collections::BTreeMap;
@@ -287,6 +287,8 @@ fn closing_hands_over_and_the_last_one_frees() {
     }
     let refused = a.unload(&bundles[0]).wait().unwrap();
     assert_eq!(refused, Err(CommandError::Closed));
+    let never = a.wait_until(&bundles[0], |_| false).wait_for(LIMIT);
+    assert_eq!(never, Some(Err(Abandoned)), "nobody waits for ever");
 
     let report = b.close(LIMIT).wait().unwrap();
     assert!(report.left.is_empty(), "{report:?}");

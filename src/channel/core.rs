@@ -10,7 +10,7 @@ use crate::ids::BundleId;
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
 use crate::state::Row;
-use crate::sync::{Mutex, RwLock};
+use crate::sync::{Condvar, Mutex, RwLock};
 use crate::table::Error;
 use std::collections::HashMap;
 use std::fmt;
@@ -57,6 +57,10 @@ pub(super) struct Shared {
     /// Guards who listens. Taken out while they are called, so that a listener may add another. The
     /// protocol may be locked for reading outside it, never inside.
     listeners: Mutex<Vec<Listener>>,
+    /// Held by whoever waits until the broker is ready, and by the core when it may have become so;
+    /// the protocol is read inside it.
+    readiness: Mutex<()>,
+    may_be_ready: Condvar,
     /// Guards the reason why reading stopped.
     pub(super) read_error: Mutex<Option<Error>>,
     /// Set when the core has panicked, and when it has ended: nothing is certain from then on.
@@ -88,6 +92,8 @@ impl Shared {
             inbox,
             askers: Mutex::default(),
             listeners: Mutex::default(),
+            readiness: Mutex::default(),
+            may_be_ready: Condvar::new(),
             read_error: Mutex::default(),
             poisoned: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -134,8 +140,33 @@ impl Shared {
         }
     }
 
+    /// Keeps a listener. Once the core has ended there is nothing more to hear, and whoever waits
+    /// for it learns so.
     pub(super) fn listen(&self, listener: Listener) {
-        self.listeners.lock().push(listener);
+        let mut listeners = self.listeners.lock();
+        if self.is_running() {
+            listeners.push(listener);
+        }
+    }
+
+    /// Whether commands are taken.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_running() && self.protocol.read().is_ready(self.clock.now())
+    }
+
+    /// Waits until commands are taken, for no longer than `limit`, or until they never will be.
+    pub(super) fn wait_ready(&self, limit: Duration) -> bool {
+        let mut readiness = self.readiness.lock();
+        let waits = |(): &mut ()| self.is_running() && !self.is_ready();
+        self.may_be_ready
+            .wait_while_for(&mut readiness, waits, limit);
+        self.is_ready()
+    }
+
+    fn tell_readiness(&self) {
+        // Whoever has looked already waits once this is held.
+        drop(self.readiness.lock());
+        self.may_be_ready.notify_all();
     }
 
     fn standing(&self) -> Standing {
@@ -199,6 +230,7 @@ impl Shared {
         }
         let listeners = std::mem::take(&mut *self.listeners.lock());
         drop(listeners);
+        self.tell_readiness();
     }
 }
 
@@ -237,6 +269,7 @@ fn turn(
     workers: &mut Workers,
     compaction: &mut Compaction,
 ) -> CloseReport {
+    let mut was_ready = false;
     loop {
         let wake = shared.protocol.read().next_wake();
         let wait = wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()));
@@ -257,8 +290,11 @@ fn turn(
         if let ControlFlow::Break(report) = carry_out(shared, workers, effects) {
             return report;
         }
-        let standing = shared.standing();
-        compaction.check(shared.clock.now(), standing);
+        let ready = shared.is_ready();
+        if ready != std::mem::replace(&mut was_ready, ready) {
+            shared.tell_readiness();
+        }
+        compaction.check(shared.clock.now(), shared.standing());
     }
 }
 

@@ -6,7 +6,7 @@ use super::core::{Interest, Mail, Shared};
 use super::status::Status;
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
 use crate::pending::{self, Pending};
-use crate::protocol::{CloseReport, Input, Mine, Refused, Request};
+use crate::protocol::{CloseReport, Input, Mine, Refused, Request, Ticket};
 use crate::state::Row;
 use crate::sync::Mutex;
 use crate::table::Table;
@@ -251,24 +251,13 @@ impl Channel {
     /// Says whether that came in time.
     #[must_use]
     pub fn wait_ready(&self, limit: Duration) -> bool {
-        let end = self.inner.shared.clock.now().after(limit);
-        loop {
-            let now = self.inner.shared.clock.now();
-            if self.is_ready() {
-                return true;
-            }
-            if now >= end || !self.inner.shared.is_running() {
-                return false;
-            }
-            thread::park_timeout(Duration::from_millis(1));
-        }
+        self.inner.shared.wait_ready(limit)
     }
 
     /// Whether commands are taken.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let shared = &self.inner.shared;
-        shared.is_running() && shared.protocol.read().is_ready(shared.clock.now())
+        self.inner.shared.is_ready()
     }
 
     /// The broker's state in one value.
@@ -313,29 +302,27 @@ impl Channel {
         within: Option<Duration>,
     ) -> Pending<CommandResult> {
         let (completer, pending) = pending::channel();
-        if let Some(ticket) = self.inner.shared.ask_command(completer) {
-            let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
-            let ask = Input::Ask {
-                ticket,
-                request,
-                deadline,
-            };
-            let _ = self.inner.shared.inbox.send(Mail::Input(ask));
-        }
+        let ticket = self.inner.shared.ask_command(completer);
+        self.submit(ticket, request, within);
         pending
     }
 
     fn look_up(&self, request: Request, within: Option<Duration>) -> Pending<LookUpResult> {
         let (completer, pending) = pending::channel();
-        if let Some(ticket) = self.inner.shared.ask_look_up(completer) {
-            let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
-            let ask = Input::Ask {
-                ticket,
-                request,
-                deadline,
-            };
-            let _ = self.inner.shared.inbox.send(Mail::Input(ask));
-        }
+        let ticket = self.inner.shared.ask_look_up(completer);
+        self.submit(ticket, request, within);
         pending
+    }
+
+    /// Hands a question to the core, unless that has ended and the answer was given.
+    fn submit(&self, ticket: Option<Ticket>, request: Request, within: Option<Duration>) {
+        let Some(ticket) = ticket else { return };
+        let deadline = within.map(|within| self.inner.shared.clock.now().after(within));
+        let ask = Input::Ask {
+            ticket,
+            request,
+            deadline,
+        };
+        let _ = self.inner.shared.inbox.send(Mail::Input(ask));
     }
 }

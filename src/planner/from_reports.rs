@@ -1,6 +1,6 @@
 //! Load reports as the planner's load.
 
-use super::load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, Traffic};
+use super::load::{BrokerLoad, BundleLoad, ClusterLoad, Resource};
 use crate::reports::{self, Cluster, LoadReport};
 
 /// The load that brokers reported.
@@ -46,7 +46,7 @@ impl From<&LoadReport> for BrokerLoad {
             direct_memory: resource(report.resources.direct_memory),
             bandwidth_in: resource(report.resources.bandwidth_in),
             bandwidth_out: resource(report.resources.bandwidth_out),
-            traffic: report.traffic.into(),
+            traffic: report.traffic,
             bundles: bundles
                 .map(|(id, stats)| (id.clone(), stats.map(Into::into)))
                 .collect(),
@@ -57,7 +57,7 @@ impl From<&LoadReport> for BrokerLoad {
 impl From<reports::BundleStats> for BundleLoad {
     fn from(stats: reports::BundleStats) -> Self {
         Self {
-            short_term: stats.traffic.into(),
+            short_term: stats.traffic,
             long_term: None,
             topics: stats.topics,
             producers: stats.producers,
@@ -66,21 +66,10 @@ impl From<reports::BundleStats> for BundleLoad {
     }
 }
 
-impl From<reports::Traffic> for Traffic {
-    fn from(traffic: reports::Traffic) -> Self {
-        Self {
-            message_rate_in: traffic.rate_in,
-            message_rate_out: traffic.rate_out,
-            throughput_in: traffic.throughput_in,
-            throughput_out: traffic.throughput_out,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::{merge, read};
+    use crate::reports::{Traffic, merge, read};
 
     #[test]
     fn each_number_finds_its_place() {

@@ -4,6 +4,7 @@
 //! [`Traffic::is_sound`] are the two places that say which of them can be used.
 
 use crate::ids::{BrokerId, BundleId};
+use crate::reports::Traffic;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -70,46 +71,6 @@ pub struct BundleLoad {
     pub producers: u64,
     /// How many consumers are connected to them.
     pub consumers: u64,
-}
-
-/// Messages and bytes that pass in a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Traffic {
-    /// Messages a second from producers.
-    pub message_rate_in: f64,
-    /// Messages a second to consumers.
-    pub message_rate_out: f64,
-    /// Bytes a second from producers.
-    pub throughput_in: f64,
-    /// Bytes a second to consumers.
-    pub throughput_out: f64,
-}
-
-impl Traffic {
-    /// Messages a second, both ways together.
-    #[must_use]
-    pub fn messages(&self) -> f64 {
-        self.message_rate_in + self.message_rate_out
-    }
-
-    /// Bytes a second, both ways together.
-    #[must_use]
-    pub fn bytes(&self) -> f64 {
-        self.throughput_in + self.throughput_out
-    }
-
-    /// Whether all numbers are finite and none is negative.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
-        let sound = |number: f64| number.is_finite() && number >= 0.0;
-        sound(self.message_rate_in)
-            && sound(self.message_rate_out)
-            && sound(self.throughput_in)
-            && sound(self.throughput_out)
-            && self.messages().is_finite()
-            && self.bytes().is_finite()
-    }
 }
 
 /// How much of something is used. Any unit will do, as long as all brokers use the same: scores
@@ -207,24 +168,6 @@ mod tests {
         for percent in [30.0, 53.0, 60.0] {
             assert_eq!(Resource::new(percent, 100.0).percent(), Some(percent));
         }
-    }
-
-    #[test]
-    fn traffic_with_a_bad_number_is_not_sound() {
-        assert!(Traffic::default().is_sound());
-        for bad in [f64::NAN, f64::INFINITY, -1.0] {
-            let traffic = Traffic {
-                throughput_out: bad,
-                ..Traffic::default()
-            };
-            assert!(!traffic.is_sound(), "{bad}");
-        }
-        let overflowing = Traffic {
-            message_rate_in: f64::MAX,
-            message_rate_out: f64::MAX,
-            ..Traffic::default()
-        };
-        assert!(!overflowing.is_sound());
     }
 
     #[test]

@@ -14,9 +14,10 @@ mod plan;
 mod reason;
 mod shedder;
 
+pub use crate::reports::Traffic;
 pub use constraints::Constraints;
 pub use error::Error;
-pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Traffic};
+pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind};
 pub use placement::{AtRandom, ByPlan, Placement, Sticky};
 pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score};
 pub use reason::{Hits, Kept, Measure, Stopped, Wanted};

@@ -7,7 +7,7 @@ use super::timers::Timer;
 use crate::ids::{BundleId, EntryId, Epoch, Position};
 use crate::log::{AppendError, AppendResult, Guard, Refusal};
 use crate::state::{Body, Change, Entry, Record, Rejection, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Entries under way, by id.
@@ -17,6 +17,8 @@ pub(super) struct Appends {
     /// The change that this broker owes a bundle and has sent: not to be sent again for the same
     /// version.
     owed: BTreeMap<BundleId, (Position, EntryId)>,
+    /// The bundles that one of the leader's changes is under way for: one each.
+    overridden: BTreeSet<BundleId>,
 }
 
 #[derive(Debug)]
@@ -64,16 +66,12 @@ impl Appends {
 
     /// How many of the leader's changes are under way.
     pub(super) fn override_count(&self) -> usize {
-        let overrides = self.under_way.values();
-        overrides
-            .filter(|entry| matches!(entry.purpose, Purpose::Override(_)))
-            .count()
+        self.overridden.len()
     }
 
     /// Whether one of the leader's changes of the bundle is under way.
     pub(super) fn overrides(&self, bundle: &BundleId) -> bool {
-        let mut all = self.under_way.values();
-        all.any(|entry| matches!(&entry.purpose, Purpose::Override(other) if other == bundle))
+        self.overridden.contains(bundle)
     }
 
     /// Whether the leader's work on a namespace is under way.
@@ -106,6 +104,9 @@ impl Protocol {
             entry: Arc::clone(&entry),
             guard,
         });
+        if let Purpose::Override(bundle) = &purpose {
+            self.appends.overridden.insert(bundle.clone());
+        }
         let under_way = UnderWay {
             entry,
             guard,
@@ -154,7 +155,9 @@ impl Protocol {
                 under_way.position = Some(appended.position);
                 // It may lie below a snapshot that was jumped to: then it does not come by any
                 // more.
-                self.resolve_below_horizon();
+                if appended.position < self.table.next() {
+                    self.resolve_passed(id, appended.position);
+                }
             }
             Err(AppendError::Unknown) => {
                 self.timers.set(
@@ -183,18 +186,23 @@ impl Protocol {
             .filter(|(_, position)| *position < next)
             .collect();
         for (id, position) in passed {
-            // The version of a row is the position of the last entry that changed it.
-            let counted = self.appends.under_way.get(&id).is_some_and(|under_way| {
-                let mut changes = under_way.entry.changes().iter();
-                changes.any(|c| Row::version_of(self.table.get(&c.bundle)) == position)
-            });
-            let resolution = if counted {
-                Resolution::Accepted { position }
-            } else {
-                Resolution::Passed
-            };
-            self.on_resolved(id, resolution);
+            self.resolve_passed(id, position);
         }
+    }
+
+    /// Ends the wait for an entry that a jump has passed over: it counted if a row says so.
+    fn resolve_passed(&mut self, id: EntryId, position: Position) {
+        // The version of a row is the position of the last entry that changed it.
+        let counted = self.appends.under_way.get(&id).is_some_and(|under_way| {
+            let mut changes = under_way.entry.changes().iter();
+            changes.any(|c| Row::version_of(self.table.get(&c.bundle)) == position)
+        });
+        let resolution = if counted {
+            Resolution::Accepted { position }
+        } else {
+            Resolution::Passed
+        };
+        self.on_resolved(id, resolution);
     }
 
     /// Tells whoever sent an entry what became of it.
@@ -218,7 +226,11 @@ impl Protocol {
                 }
             }
             Purpose::Operation(operation) => self.on_operation(operation, resolution),
-            Purpose::Override(_) | Purpose::Namespace => self.on_override(&resolution),
+            Purpose::Override(bundle) => {
+                self.appends.overridden.remove(&bundle);
+                self.on_override(&resolution);
+            }
+            Purpose::Namespace => self.on_override(&resolution),
             Purpose::LeaderStarted => self.on_leader_started(&resolution),
         }
     }

@@ -67,6 +67,15 @@ impl LookUps {
         Some(question)
     }
 
+    /// Takes out all that wait for a bundle.
+    fn take_waiting(&mut self, bundle: &BundleId) -> Vec<(Ticket, Question)> {
+        let tickets = self.by_bundle.get(bundle).cloned().unwrap_or_default();
+        let taken = tickets.into_iter();
+        taken
+            .filter_map(|ticket| Some((ticket, self.leave(ticket)?)))
+            .collect()
+    }
+
     pub(super) fn drain(&mut self) -> Vec<(Ticket, Question)> {
         let all = std::mem::take(self).waiting;
         all.into_iter()
@@ -87,31 +96,15 @@ impl Protocol {
     }
 
     pub(super) fn check_look_ups(&mut self, bundle: &BundleId) {
-        let tickets = self
-            .look_ups
-            .by_bundle
-            .get(bundle)
-            .cloned()
-            .unwrap_or_default();
-        for ticket in tickets {
-            if let Some(question) = self.look_ups.leave(ticket) {
-                self.look_up(ticket, question);
-            }
+        for (ticket, question) in self.look_ups.take_waiting(bundle) {
+            self.look_up(ticket, question);
         }
     }
 
     /// What the look-ups of a bundle wait for cannot be had now.
     pub(super) fn end_look_ups(&mut self, bundle: &BundleId, answer: &Answer) {
-        let tickets = self
-            .look_ups
-            .by_bundle
-            .get(bundle)
-            .cloned()
-            .unwrap_or_default();
-        for ticket in tickets {
-            if self.look_ups.leave(ticket).is_some() {
-                self.answer(ticket, answer.clone());
-            }
+        for (ticket, _) in self.look_ups.take_waiting(bundle) {
+            self.answer(ticket, answer.clone());
         }
     }
 

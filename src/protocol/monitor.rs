@@ -8,7 +8,8 @@ use super::appends::{Purpose, Resolution};
 use super::brain::Protocol;
 use super::ownership::releasing;
 use super::timers::Timer;
-use crate::ids::{BundleId, Holder, Namespace};
+use crate::clock::Tick;
+use crate::ids::{BrokerId, BundleId, Holder, Namespace};
 use crate::state::{Body, Change, Phase, Record, Rejection, Row, State, View};
 use std::time::Duration;
 
@@ -83,12 +84,10 @@ impl Protocol {
             .overrides_max
             .saturating_sub(self.appends.override_count());
         let mut overrides = self.orphans(room);
-        overrides.extend(self.stuck());
-        overrides.extend(self.tombstones());
-        overrides.extend(self.leftovers());
-        overrides.retain(|change| !self.appends.overrides(&change.bundle));
+        overrides.extend(self.stuck(room.saturating_sub(overrides.len())));
+        overrides.extend(self.tombstones(room.saturating_sub(overrides.len())));
         // What finds no room is looked at again when one of these is through.
-        for Override { bundle, row, next } in overrides.into_iter().take(room) {
+        for Override { bundle, row, next } in overrides {
             self.append_override(bundle, &row, next);
         }
         self.end_namespaces();
@@ -118,33 +117,27 @@ impl Protocol {
         };
         let delay = self.config.takeover_delay();
         let grace = self.config.reclaim_grace;
-        let dead = leadership
-            .dead_since
-            .iter()
-            .map(|(holder, since)| (holder.clone(), *since));
-        let dead: Vec<_> = dead
-            .filter(|(_, since)| self.now.since(*since) >= delay)
-            .collect();
-        let mut overrides = Vec::new();
-        for (holder, since) in dead {
-            let rows = self.table.held_by(&holder);
-            let rows = rows.filter(|(bundle, _)| !self.appends.overrides(bundle));
-            let rows: Vec<_> = rows
-                .take(room)
-                .map(|(b, row)| (b.clone(), row.clone()))
-                .collect();
-            for (bundle, row) in rows {
+        let mut due = Vec::new();
+        for (holder, since) in &leadership.dead_since {
+            for (bundle, row) in self.table.held_by(holder) {
+                if due.len() == room {
+                    break;
+                }
                 let may_return = row.record.state() == State::Owned;
                 let wait = delay + if may_return { grace } else { Duration::ZERO };
-                if self.now.since(since) < wait {
+                if self.now.since(*since) < wait {
                     self.timers.set(since.after(wait), Timer::Monitor);
-                    continue;
+                } else if !self.appends.overrides(bundle) {
+                    due.push((bundle.clone(), row.clone()));
                 }
-                let next = Some(self.without_holder(&bundle, &row));
-                overrides.push(Override { bundle, row, next });
             }
         }
-        overrides
+        let due = due.into_iter();
+        due.map(|(bundle, row)| {
+            let next = Some(self.without_holder(&bundle, &row));
+            Override { bundle, row, next }
+        })
+        .collect()
     }
 
     /// What becomes of a bundle whose holder is gone.
@@ -169,7 +162,7 @@ impl Protocol {
     }
 
     /// Promises a bundle to `chosen` or to whom placement says; free if nobody may take it.
-    fn assigning(&mut self, bundle: &BundleId, chosen: Option<crate::ids::BrokerId>) -> Record {
+    fn assigning(&mut self, bundle: &BundleId, chosen: Option<BrokerId>) -> Record {
         let live = self.table.facts().namespaces.get(bundle.namespace()) == Some(&Phase::Live);
         let destination = match chosen {
             _ if !live => None,
@@ -188,44 +181,55 @@ impl Protocol {
         Some(Holder::new(broker, session))
     }
 
-    /// Promises that are not kept, and splits that nobody drives.
-    fn stuck(&mut self) -> Vec<Override> {
-        let rows: Vec<_> = self
-            .table
-            .in_flight()
-            .map(|(b, row)| (b.clone(), row.clone()))
-            .collect();
+    /// Promises that are not kept or must not be, and splits that nobody drives: at most `room`.
+    fn stuck(&mut self, room: usize) -> Vec<Override> {
+        let loose = self.table.in_flight().filter(|(bundle, row)| {
+            row.record.holder().is_none() && !self.appends.overrides(bundle)
+        });
+        let loose: Vec<_> = loose.map(|(b, row)| (b.clone(), row.clone())).collect();
         let mut overrides = Vec::new();
-        for (bundle, row) in rows {
+        for (bundle, row) in loose {
+            if overrides.len() == room {
+                break;
+            }
             let next = match &row.record {
-                Record::Assigning { destination } => {
-                    let dead = self.check_destination(destination.clone()).is_err();
-                    if !dead && !self.is_older(&bundle, self.config.in_flight_limit) {
-                        continue;
-                    }
-                    match self.place(&bundle, Some(destination)) {
-                        Some(other) => self.assigning(&bundle, Some(other)),
-                        None if dead => Record::Free,
-                        // Nobody else lives: it stays promised to the only one.
-                        None => continue,
-                    }
-                }
-                Record::Splitting { source: None, cuts } => match self.new_source(&bundle) {
-                    Some(source) => Record::Splitting {
+                Record::Assigning { destination } => self.instead_of(&bundle, destination),
+                Record::Splitting { cuts, .. } => {
+                    let source = self.new_source(&bundle);
+                    let cuts = cuts.clone();
+                    source.map(|source| Record::Splitting {
                         source: Some(source),
-                        cuts: cuts.clone(),
-                    },
-                    None => continue,
-                },
-                _ => continue,
+                        cuts,
+                    })
+                }
+                _ => None,
             };
-            overrides.push(Override {
-                bundle,
-                row,
-                next: Some(next),
-            });
+            if let Some(next) = next {
+                overrides.push(Override {
+                    bundle,
+                    row,
+                    next: Some(next),
+                });
+            }
         }
         overrides
+    }
+
+    /// What a promise to `destination` becomes, if it is not to stand.
+    fn instead_of(&mut self, bundle: &BundleId, destination: &BrokerId) -> Option<Record> {
+        if self.table.facts().namespaces.get(bundle.namespace()) != Some(&Phase::Live) {
+            return Some(Record::Free);
+        }
+        let dead = self.check_destination(destination.clone()).is_err();
+        if !dead && !self.is_older(bundle, self.config.in_flight_limit) {
+            return None;
+        }
+        match self.place(bundle, Some(destination)) {
+            Some(destination) => Some(Record::Assigning { destination }),
+            None if dead => Some(Record::Free),
+            // Nobody else lives: it stays promised to the only one.
+            None => None,
+        }
     }
 
     /// Whether this leader has seen the bundle's present version for longer than `limit`; if not
@@ -244,40 +248,36 @@ impl Protocol {
         false
     }
 
-    /// Parents that have stood long enough after their split.
-    fn tombstones(&mut self) -> Vec<Override> {
-        let rows: Vec<_> = self
-            .table
-            .deleted()
-            .map(|(b, row)| (b.clone(), row.clone()))
-            .collect();
-        let delay = self.config.tombstone_delay;
-        let old = rows
-            .into_iter()
-            .filter(|(bundle, _)| self.is_older(bundle, delay));
-        let old: Vec<_> = old.collect();
-        old.into_iter()
-            .map(|(bundle, row)| Override {
-                bundle,
-                row,
-                next: None,
-            })
-            .collect()
-    }
-
-    /// Promises in namespaces that are being deleted.
-    fn leftovers(&self) -> Vec<Override> {
-        let ending = self.ending();
-        let rows = ending
-            .iter()
-            .flat_map(|namespace| self.table.rows_of(namespace));
-        rows.filter(|(_, row)| row.record.state() == State::Assigning)
-            .map(|(b, row)| Override {
-                bundle: b.clone(),
-                row: row.clone(),
-                next: Some(Record::Free),
-            })
-            .collect()
+    /// Parents that have stood long enough after their split, at most `room` of them.
+    fn tombstones(&mut self, room: usize) -> Vec<Override> {
+        let Some(leadership) = &self.leadership else {
+            return Vec::new();
+        };
+        let mut overrides = Vec::new();
+        let mut next_due: Option<Tick> = None;
+        for (bundle, row) in self.table.deleted() {
+            if overrides.len() == room {
+                break;
+            }
+            let Some((_, since)) = leadership.first_seen.get(bundle) else {
+                continue;
+            };
+            let due = since.after(self.config.tombstone_delay);
+            if self.now < due {
+                next_due = Some(next_due.map_or(due, |earlier| earlier.min(due)));
+            } else if !self.appends.overrides(bundle) {
+                let (bundle, row) = (bundle.clone(), row.clone());
+                overrides.push(Override {
+                    bundle,
+                    row,
+                    next: None,
+                });
+            }
+        }
+        if let Some(due) = next_due {
+            self.timers.set(due, Timer::Monitor);
+        }
+        overrides
     }
 
     fn ending(&self) -> Vec<Namespace> {
@@ -291,23 +291,22 @@ impl Protocol {
     fn end_namespaces(&mut self) {
         let Some(epoch) = self.epoch() else { return };
         for namespace in self.ending() {
-            let rows: Vec<_> = self
-                .table
-                .rows_of(&namespace)
-                .map(|(b, row)| (b.clone(), row.clone()))
-                .collect();
-            let idle = |(_, row): &(BundleId, Row)| {
-                matches!(row.record.state(), State::Free | State::Deleted)
-            };
-            if rows.iter().all(idle) && !self.appends.ends_namespace() {
-                let body = Body::EndNamespace { namespace };
-                self.append(body, Some(epoch), Purpose::Namespace);
+            let mut rows = self.table.rows_of(&namespace);
+            let idle =
+                rows.all(|(_, row)| matches!(row.record.state(), State::Free | State::Deleted));
+            drop(rows);
+            if idle {
+                if !self.appends.ends_namespace() {
+                    let body = Body::EndNamespace { namespace };
+                    self.append(body, Some(epoch), Purpose::Namespace);
+                }
                 continue;
             }
-            for (bundle, row) in rows {
-                if row.record.state() == State::Owned {
-                    self.append_owed(&bundle, &row, releasing(&row, None));
-                }
+            let owned = self.table.rows_of(&namespace);
+            let owned = owned.filter(|(_, row)| row.record.state() == State::Owned);
+            let owned: Vec<_> = owned.map(|(b, row)| (b.clone(), row.clone())).collect();
+            for (bundle, row) in owned {
+                self.append_owed(&bundle, &row, releasing(&row, None));
             }
         }
     }

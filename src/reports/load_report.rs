@@ -1,9 +1,9 @@
 //! What one broker says about its load.
 
+use super::traffic::Traffic;
 use crate::ids::{BrokerId, BundleId};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use std::collections::BTreeMap;
-use std::ops::Add;
 
 /// What one broker says about its load.
 ///
@@ -91,32 +91,6 @@ impl Usage {
     }
 }
 
-/// Messages and bytes that come in and go out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Traffic {
-    /// Messages that producers send, in messages/s.
-    pub rate_in: f64,
-    /// Messages that consumers get, in messages/s.
-    pub rate_out: f64,
-    /// Bytes that producers send, in bytes/s.
-    pub throughput_in: f64,
-    /// Bytes that consumers get, in bytes/s.
-    pub throughput_out: f64,
-}
-
-impl Add for Traffic {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            rate_in: self.rate_in + other.rate_in,
-            rate_out: self.rate_out + other.rate_out,
-            throughput_in: self.throughput_in + other.throughput_in,
-            throughput_out: self.throughput_out + other.throughput_out,
-        }
-    }
-}
-
 /// The load of one bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct BundleStats {
@@ -147,8 +121,8 @@ impl Serialize for LoadReport {
         fields.serialize_field("directMemory", direct_memory)?;
         fields.serialize_field("bandwidthIn", bandwidth_in)?;
         fields.serialize_field("bandwidthOut", bandwidth_out)?;
-        fields.serialize_field("msgRateIn", &self.traffic.rate_in)?;
-        fields.serialize_field("msgRateOut", &self.traffic.rate_out)?;
+        fields.serialize_field("msgRateIn", &self.traffic.message_rate_in)?;
+        fields.serialize_field("msgRateOut", &self.traffic.message_rate_out)?;
         fields.serialize_field("msgThroughputIn", &self.traffic.throughput_in)?;
         fields.serialize_field("msgThroughputOut", &self.traffic.throughput_out)?;
         fields.serialize_field("bundles", &Names(&self.bundles))?;
@@ -169,8 +143,8 @@ impl Serialize for Usage {
 impl Serialize for BundleStats {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("BundleStats", 7)?;
-        fields.serialize_field("msgRateIn", &self.traffic.rate_in)?;
-        fields.serialize_field("msgRateOut", &self.traffic.rate_out)?;
+        fields.serialize_field("msgRateIn", &self.traffic.message_rate_in)?;
+        fields.serialize_field("msgRateOut", &self.traffic.message_rate_out)?;
         fields.serialize_field("msgThroughputIn", &self.traffic.throughput_in)?;
         fields.serialize_field("msgThroughputOut", &self.traffic.throughput_out)?;
         fields.serialize_field("topics", &self.topics)?;

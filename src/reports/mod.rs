@@ -19,10 +19,12 @@ mod read;
 mod spelling;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 pub use cluster::{BROKERS_MAX, Cluster, merge};
 pub use error::{Error, ReadError};
-pub use load_report::{BundleStats, LoadReport, Resources, Traffic, Usage};
+pub use load_report::{BundleStats, LoadReport, Resources, Usage};
 pub use note::{Field, Note, What};
 pub use raw::REPORT_BUNDLES_MAX;
 pub use read::{Reading, read};
+pub use traffic::Traffic;

@@ -1,11 +1,12 @@
 //! From what stands in a report to what it says: checks, repairs, and notes of both.
 
 use super::error::{Error, ReadError};
-use super::load_report::{BundleStats, LoadReport, Resources, Traffic, Usage};
+use super::load_report::{BundleStats, LoadReport, Resources, Usage};
 use super::note::{Field, Note, What, shorten};
 use super::number::Number;
 use super::raw::{REPORT_BUNDLES_MAX, RawReport, RawStats, RawUsage};
 use super::spelling::{Spelling, read_bundle};
+use super::traffic::Traffic;
 use crate::ids::{BrokerId, BundleId};
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,13 +94,10 @@ fn check(raw: RawReport) -> Result<Reading, Error> {
     let owned = raw.owned.map(|owned| owned.kept);
     let stats = raw.stats.map(|stats| stats.kept).unwrap_or_default();
     let bundles = repair.bundles(owned, stats);
-    let sum = bundles
-        .values()
-        .flatten()
-        .fold(Traffic::default(), |sum, stats| sum + stats.traffic);
+    let sum: Traffic = bundles.values().flatten().map(|stats| stats.traffic).sum();
     let traffic = Traffic {
-        rate_in: repair.total("msgRateIn", &raw.rate_in, sum.rate_in),
-        rate_out: repair.total("msgRateOut", &raw.rate_out, sum.rate_out),
+        message_rate_in: repair.total("msgRateIn", &raw.rate_in, sum.message_rate_in),
+        message_rate_out: repair.total("msgRateOut", &raw.rate_out, sum.message_rate_out),
         throughput_in: repair.total("msgThroughputIn", &raw.throughput_in, sum.throughput_in),
         throughput_out: repair.total("msgThroughputOut", &raw.throughput_out, sum.throughput_out),
     };
@@ -305,8 +303,8 @@ impl Repair {
         let consumers = count("consumerCount", &raw.consumer_count);
         Some(BundleStats {
             traffic: Traffic {
-                rate_in: rate_in?,
-                rate_out: rate_out?,
+                message_rate_in: rate_in?,
+                message_rate_out: rate_out?,
                 throughput_in: throughput_in?,
                 throughput_out: throughput_out?,
             },

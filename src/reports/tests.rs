@@ -85,7 +85,7 @@ fn a_good_report_is_read_without_notes() {
         (of_lower.topics, of_lower.producers, of_lower.consumers),
         (3, 4, 5)
     );
-    assert_eq!(of_lower.traffic.rate_out, 20.0);
+    assert_eq!(of_lower.traffic.message_rate_out, 20.0);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn percent_comes_from_usage_and_limit_alone() {
 fn a_rate_is_read_as_text_and_without_it_the_load_of_the_bundle_is_unknown() {
     let rate = |value: Value| {
         let reading = read_json(&with(|r| r["lastStats"][LOWER]["msgRateIn"] = value));
-        let rate = stats(&reading, LOWER).map(|stats| stats.traffic.rate_in);
+        let rate = stats(&reading, LOWER).map(|stats| stats.traffic.message_rate_in);
         let kinds = reading.notes.iter().map(|note| note.what.kind());
         (rate, kinds.collect::<Vec<_>>().join(" "))
     };
@@ -258,7 +258,7 @@ fn missing_totals_are_summed_and_a_missing_time_is_the_oldest() {
         r["msgRateIn"] = json!(null);
         r["lastUpdate"] = json!(null);
     }));
-    assert_eq!(reading.report.traffic.rate_in, 20.0);
+    assert_eq!(reading.report.traffic.message_rate_in, 20.0);
     assert_eq!(reading.report.updated_ms, 0);
     assert_eq!(
         notes(&reading),

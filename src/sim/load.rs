@@ -63,11 +63,8 @@ impl LoadModel {
         let bandwidth_in = lines(reports, |load| load.bandwidth_in, |t| t.throughput_in);
         let bandwidth_out = lines(reports, |load| load.bandwidth_out, |t| t.throughput_out);
         let model = |(broker, load): (&BrokerId, &BrokerLoad)| {
-            let told = sum(load
-                .bundles
-                .values()
-                .flatten()
-                .map(|bundle| &bundle.short_term));
+            let bundles = load.bundles.values().flatten();
+            let told = bundles.map(|bundle| bundle.short_term).sum();
             let model = BrokerModel {
                 cpu: cpu.get(broker).copied(),
                 memory: load.memory,
@@ -142,8 +139,8 @@ impl LoadModel {
 
 impl BrokerModel {
     fn report(&self, bundles: BTreeMap<BundleId, Option<BundleLoad>>) -> BrokerLoad {
-        let told = bundles.values().flatten().map(|bundle| &bundle.short_term);
-        let traffic = sum(told.chain(std::iter::once(&self.own)));
+        let told = bundles.values().flatten().map(|bundle| bundle.short_term);
+        let traffic = told.sum::<Traffic>() + self.own;
         BrokerLoad {
             cpu: self.cpu.map(|line| line.at(traffic.messages())),
             memory: self.memory,
@@ -221,15 +218,6 @@ fn lines(reports: &ClusterLoad, part: Part, driver: Driver) -> BTreeMap<BrokerId
         (broker.clone(), line)
     };
     known.into_iter().map(line).collect()
-}
-
-fn sum<'a>(all: impl Iterator<Item = &'a Traffic>) -> Traffic {
-    all.fold(Traffic::default(), |sum, one| Traffic {
-        message_rate_in: sum.message_rate_in + one.message_rate_in,
-        message_rate_out: sum.message_rate_out + one.message_rate_out,
-        throughput_in: sum.throughput_in + one.throughput_in,
-        throughput_out: sum.throughput_out + one.throughput_out,
-    })
 }
 
 /// What `whole` has beyond `part`; nothing where it has less.

@@ -51,8 +51,8 @@ fn check_reading(reading: &Reading) {
     let traffic = report.bundles.values().flatten().map(|stats| stats.traffic);
     for traffic in traffic.chain([report.traffic]) {
         let numbers = [
-            traffic.rate_in,
-            traffic.rate_out,
+            traffic.message_rate_in,
+            traffic.message_rate_out,
             traffic.throughput_in,
             traffic.throughput_out,
         ];
