@@ -39,11 +39,11 @@ use super::{
 use crate::ids::{Epoch, LogId, Position};
 use crate::pending::Pending;
 use crate::sync::Mutex;
+use crate::sync::thread::{self, JoinHandle};
 use shared::Shared;
 use snapshot::SnapshotWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tail::LiveTail;
 
