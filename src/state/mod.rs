@@ -34,6 +34,7 @@
 
 mod entry;
 mod facts;
+pub mod pulsar;
 mod record;
 mod rejection;
 mod resolve;

@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 pub(crate) mod command;
 mod decision;
 mod line;
+pub(crate) mod ownership;
 pub(crate) mod planner;
 pub(crate) mod summary;
 
