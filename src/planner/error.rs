@@ -1,5 +1,7 @@
 //! What is wrong with a planner's configuration.
 
+use super::Strategy;
+
 /// Why a strategy cannot work as it was told to.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -14,4 +16,31 @@ pub enum Error {
         /// What is allowed, in words.
         expected: &'static str,
     },
+    /// There is no strategy of this name.
+    #[error("no such strategy: {name}; there is {all}", all = strategies())]
+    UnknownStrategy {
+        /// What was asked for.
+        name: String,
+    },
+}
+
+fn strategies() -> String {
+    Strategy::ALL.map(Strategy::name).join(", ")
+}
+
+impl Error {
+    /// Complains of the first setting that is negative or not finite.
+    pub(super) fn unless_usable(
+        settings: impl IntoIterator<Item = (&'static str, f64)>,
+    ) -> Result<(), Self> {
+        let usable = |number: f64| number.is_finite() && number >= 0.0;
+        match settings.into_iter().find(|&(_, number)| !usable(number)) {
+            Some((what, value)) => Err(Self::OutOfRange {
+                what,
+                value,
+                expected: "a finite number that is not negative",
+            }),
+            None => Ok(()),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::load::{BrokerLoad, BundleLoad, ClusterLoad, Resource};
 use crate::reports::{self, Cluster, LoadReport};
+use std::collections::BTreeMap;
 
 /// The load that brokers reported.
 ///
@@ -47,9 +48,11 @@ impl From<&LoadReport> for BrokerLoad {
             bandwidth_in: resource(report.resources.bandwidth_in),
             bandwidth_out: resource(report.resources.bandwidth_out),
             traffic: report.traffic,
+            long_term: None,
             bundles: bundles
                 .map(|(id, stats)| (id.clone(), stats.map(Into::into)))
                 .collect(),
+            preallocated: BTreeMap::new(),
         }
     }
 }
@@ -111,11 +114,13 @@ mod tests {
             bandwidth_in: Some(Resource::new(4.0, 10.0)),
             bandwidth_out: None,
             traffic: traffic([5.0, 6.0, 7.0, 8.0]),
+            long_term: None,
             bundles: [
                 (bundle.parse().unwrap(), Some(of_bundle)),
                 (silent.parse().unwrap(), None),
             ]
             .into(),
+            preallocated: BTreeMap::new(),
         };
         assert_eq!(load.brokers["b:1"], expected);
         assert_eq!(load.brokers.len(), 1);

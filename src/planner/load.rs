@@ -39,8 +39,12 @@ pub struct BrokerLoad {
     pub bandwidth_out: Option<Resource>,
     /// Messages and bytes a second, of all bundles together.
     pub traffic: Traffic,
+    /// The same as an average over many samples, if it is kept.
+    pub long_term: Option<Traffic>,
     /// What it owns. None: it owns the bundle, but nothing is known of the bundle's load.
     pub bundles: BTreeMap<BundleId, Option<BundleLoad>>,
+    /// What was given to it and is not in its report yet, with the long-term traffic it brings.
+    pub preallocated: BTreeMap<BundleId, Traffic>,
 }
 
 impl BrokerLoad {

@@ -11,6 +11,9 @@ pub struct Plan {
     /// What should move: for each pair of brokers in turn the biggest bundle first. The order in
     /// which to carry them out.
     pub moves: Vec<Move>,
+    /// What should leave its broker, for a placement to say where to: the decisions of strategies
+    /// that choose no destination. The order in which they were chosen.
+    pub unloads: Vec<Unload>,
     /// What was found about each broker.
     pub brokers: BTreeMap<BrokerId, BrokerVerdict>,
     /// What was found about each pair, the one with the largest difference first.
@@ -32,6 +35,17 @@ pub struct Move {
     pub from_score_after: f64,
     /// What the score of the destination should be after this move and those before it, in points.
     pub to_score_after: f64,
+}
+
+/// One bundle that should leave its broker, whoever gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unload {
+    /// Which bundle.
+    pub bundle: BundleId,
+    /// Who owns it.
+    pub from: BrokerId,
+    /// The traffic that goes with it.
+    pub load: Traffic,
 }
 
 /// How loaded a broker is: 100 points is a resource used up to its limit.
@@ -85,6 +99,14 @@ pub struct Amount {
     pub wanted: f64,
     /// How much the moves carry, a second.
     pub reached: f64,
+}
+
+impl Score {
+    /// The same as a ratio, 1.0 being a resource used up to its limit.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.points / 100.0
+    }
 }
 
 impl fmt::Display for Score {

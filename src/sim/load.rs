@@ -151,6 +151,7 @@ impl BrokerModel {
                 .map(|line| line.at(traffic.throughput_out)),
             traffic,
             bundles,
+            ..BrokerLoad::default()
         }
     }
 }

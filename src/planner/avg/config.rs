@@ -1,19 +1,7 @@
 //! What can be set about the avg strategy.
 
-use crate::planner::{Error, ResourceKind};
+use crate::planner::{Error, Mode, Weights};
 use serde::{Deserialize, Serialize};
-
-/// Whose decisions the strategy makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Sheds only what makes the pair more even, and is quiet once it is: see
-    /// [`AvgShedder`](super::AvgShedder).
-    #[default]
-    Safe,
-    /// Decision for decision what Apache Pulsar does, single-precision percentages included.
-    Reference,
-}
 
 /// How the avg strategy decides. The defaults are those of Apache Pulsar 5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,20 +29,6 @@ pub struct Config {
     pub weights: Weights,
 }
 
-/// By what the percentage of each resource is multiplied. Default: 1.0 each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Weights {
-    /// Of processor time.
-    pub cpu: f64,
-    /// Of memory outside of the heap.
-    pub direct_memory: f64,
-    /// Of bandwidth from producers.
-    pub bandwidth_in: f64,
-    /// Of bandwidth to consumers.
-    pub bandwidth_out: f64,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -71,29 +45,6 @@ impl Default for Config {
     }
 }
 
-impl Default for Weights {
-    fn default() -> Self {
-        Self {
-            cpu: 1.0,
-            direct_memory: 1.0,
-            bandwidth_in: 1.0,
-            bandwidth_out: 1.0,
-        }
-    }
-}
-
-impl Weights {
-    /// The resources that make a score, with their weights. Heap memory is none of them.
-    pub(super) const fn scored(self) -> [(ResourceKind, f64); 4] {
-        [
-            (ResourceKind::Cpu, self.cpu),
-            (ResourceKind::DirectMemory, self.direct_memory),
-            (ResourceKind::BandwidthIn, self.bandwidth_in),
-            (ResourceKind::BandwidthOut, self.bandwidth_out),
-        ]
-    }
-}
-
 impl Config {
     /// Looks for numbers that no strategy can work with.
     ///
@@ -107,19 +58,7 @@ impl Config {
             ("unload_ratio_max", self.unload_ratio_max),
             ("message_rate_min", self.message_rate_min),
             ("throughput_min", self.throughput_min),
-            ("weights.cpu", self.weights.cpu),
-            ("weights.direct_memory", self.weights.direct_memory),
-            ("weights.bandwidth_in", self.weights.bandwidth_in),
-            ("weights.bandwidth_out", self.weights.bandwidth_out),
         ];
-        let usable = |number: f64| number.is_finite() && number >= 0.0;
-        match numbers.into_iter().find(|&(_, number)| !usable(number)) {
-            Some((what, value)) => Err(Error::OutOfRange {
-                what,
-                value,
-                expected: "a finite number that is not negative",
-            }),
-            None => Ok(()),
-        }
+        Error::unless_usable(numbers.into_iter().chain(self.weights.settings()))
     }
 }

@@ -1,7 +1,6 @@
 //! What the scores of two brokers will be once traffic has moved from one to the other.
 
-use super::config::Weights;
-use crate::planner::{BrokerLoad, Measure, Resource, ResourceKind, Traffic};
+use crate::planner::{BrokerLoad, Measure, Resource, ResourceKind, Traffic, Weights};
 
 /// A fall of the potential must be more than rounding could make of nothing.
 const GAIN_MIN: f64 = 1e-9;

@@ -1,8 +1,8 @@
 //! What the strategy remembers of earlier rounds: how often in a row a difference was large.
 
-use super::config::{Config, Mode};
+use super::config::Config;
 use crate::ids::BrokerId;
-use crate::planner::Hits;
+use crate::planner::{Hits, Mode};
 use std::collections::BTreeMap;
 
 /// Two brokers that are compared.

@@ -4,15 +4,15 @@
 mod config;
 mod forecast;
 mod hits;
-mod score;
 mod select;
 
-pub use config::{Config, Mode, Weights};
+pub use super::{Mode, Weights};
+pub use config::Config;
 pub use hits::HitCounts;
 
 use super::{
-    Amount, BrokerVerdict, ClusterLoad, Constraints, Error, Kept, PairVerdict, Plan, Shedder,
-    Stopped,
+    Amount, BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Error, Kept, PairVerdict, Plan,
+    Score, Shedder, Stopped, score,
 };
 use crate::ids::{BrokerId, BundleId};
 use hits::{HitBook, Pair};
@@ -128,7 +128,7 @@ impl AvgShedder {
         let unsettled = self.unsettled(load);
         let mut ranking = Vec::with_capacity(load.brokers.len());
         for (broker, broker_load) in &load.brokers {
-            let score = score::score(broker_load, &self.config);
+            let score = self.score(broker_load);
             let stopped = if constraints.drained.contains(broker) {
                 Some(Stopped::Drained)
             } else if unsettled.contains(broker) {
@@ -155,6 +155,15 @@ impl AvgShedder {
         // The sort is stable, and the brokers come in the order of their names.
         ranking.sort_by(|a, b| a.points.total_cmp(&b.points));
         ranking
+    }
+
+    /// The score of a broker. The reference turns it into a ratio and back, which rounds twice.
+    fn score(&self, load: &BrokerLoad) -> Option<Score> {
+        let mut score = score::score(load, self.config.weights, self.config.mode)?;
+        if self.config.mode == Mode::Reference {
+            score.points = score.points / 100.0 * 100.0;
+        }
+        Some(score)
     }
 
     /// The brokers that have lost or will get a bundle which their reports do not show yet.

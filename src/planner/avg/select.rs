@@ -1,10 +1,10 @@
 //! Which bundles of the hotter broker go to the colder one.
 
-use super::config::{Config, Mode};
+use super::config::Config;
 use super::forecast::Forecasts;
 use crate::ids::{BrokerId, BundleId};
 use crate::planner::{
-    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Move, Wanted,
+    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Mode, Move, Wanted,
 };
 use std::collections::BTreeSet;
 

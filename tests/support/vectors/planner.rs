@@ -213,7 +213,7 @@ fn broker_load(broker: &Broker) -> BrokerLoad {
         bandwidth_in: resource(broker.bw_in),
         bandwidth_out: resource(broker.bw_out),
         traffic: traffic([broker.rate[0], broker.rate[1], broker.thr[0], broker.thr[1]]),
-        bundles: BTreeMap::new(),
+        ..BrokerLoad::default()
     }
 }
 

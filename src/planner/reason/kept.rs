@@ -1,0 +1,77 @@
+//! Why a bundle stays.
+
+use super::Measure;
+use std::fmt;
+
+/// Why a bundle of a broker that sheds stays where it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Kept {
+    /// Its load is not known.
+    NoData,
+    /// Its load was reported with numbers that make no sense.
+    UnsoundTraffic,
+    /// It moved a short while ago.
+    RecentlyMoved,
+    /// Another broker lists it too: the destination, or one from which it moves already.
+    Disputed,
+    /// The constraints pin it.
+    Pinned,
+    /// The constraints exclude its namespace.
+    ExcludedNamespace,
+    /// It has no traffic: moving it changes nothing.
+    Idle,
+    /// It has more traffic than was still to be moved when its turn came.
+    TooBig {
+        /// Its own traffic, a second.
+        traffic: f64,
+        /// What was still wanted, a second.
+        remaining: f64,
+        /// The unit of both.
+        measure: Measure,
+    },
+    /// The pair would not be more even without it.
+    WouldNotGain,
+}
+
+impl Kept {
+    /// A short word for the rule, the same in every release, such as `pinned`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::NoData => "no_data",
+            Self::UnsoundTraffic => "unsound_traffic",
+            Self::RecentlyMoved => "recently_moved",
+            Self::Pinned => "pinned",
+            Self::ExcludedNamespace => "excluded_namespace",
+            Self::Idle => "idle",
+            Self::TooBig { .. } => "too_big",
+            Self::WouldNotGain => "would_not_gain",
+            Self::Disputed => "disputed",
+        }
+    }
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoData => f.write_str("no load data"),
+            Self::UnsoundTraffic => f.write_str("its load data makes no sense"),
+            Self::RecentlyMoved => f.write_str("moved a short while ago"),
+            Self::Disputed => f.write_str("another broker lists it too"),
+            Self::Pinned => f.write_str("pinned"),
+            Self::ExcludedNamespace => f.write_str("its namespace is excluded"),
+            Self::Idle => f.write_str("has no traffic"),
+            Self::TooBig {
+                traffic,
+                remaining,
+                measure,
+            } => write!(
+                f,
+                "too big: {traffic:.1} {unit}, and {remaining:.1} {unit} are left to move",
+                unit = measure.unit()
+            ),
+            Self::WouldNotGain => f.write_str("moving it would not make the pair more even"),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The rules that stop a move, in words an operator can act on.
+
+mod kept;
+mod measure;
+mod stopped;
+
+pub use kept::Kept;
+pub use measure::{Hits, Measure, Wanted};
+pub use stopped::Stopped;

@@ -1,0 +1,127 @@
+//! Strategies by their names, and how to make one.
+
+use super::avg::{self, AvgShedder};
+use super::{Error, Mode, Shedder};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A strategy that chooses what should move.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Pairs the most loaded broker with the least loaded one: [`AvgShedder`].
+    #[default]
+    Avg,
+}
+
+impl Strategy {
+    /// All of them, the default one first.
+    pub const ALL: [Self; 1] = [Self::Avg];
+
+    /// The name by which it is asked for, the same in every release.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Avg => "avg",
+        }
+    }
+
+    /// Its settings, all but the mode at their defaults.
+    #[must_use]
+    pub fn settings(self, mode: Mode) -> Settings {
+        match self {
+            Self::Avg => Settings::Avg(avg::Config {
+                mode,
+                ..avg::Config::default()
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|strategy| strategy.name() == name);
+        found.ok_or_else(|| Error::UnknownStrategy {
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// A strategy and how it decides; `strategy` names it where settings are read from text.
+///
+/// ```
+/// use deedbook::planner::{Mode, Settings, Strategy};
+///
+/// let strategy: Strategy = "avg".parse()?;
+/// let settings = strategy.settings(Mode::Reference);
+/// assert_eq!(settings.strategy(), Strategy::Avg);
+/// let shedder = settings.build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "strategy", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Settings {
+    /// Of [`Strategy::Avg`].
+    Avg(avg::Config),
+}
+
+impl Settings {
+    /// Whose they are.
+    #[must_use]
+    pub const fn strategy(&self) -> Strategy {
+        match self {
+            Self::Avg(_) => Strategy::Avg,
+        }
+    }
+
+    /// A strategy that decides like this and remembers nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if they hold a number that it cannot work with.
+    pub fn build(self) -> Result<Box<dyn Shedder>, Error> {
+        Ok(match self {
+            Self::Avg(config) => Box::new(AvgShedder::new(config)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_strategy_is_found_by_its_name_and_built_from_its_settings() {
+        for strategy in Strategy::ALL {
+            assert_eq!(strategy.to_string().parse(), Ok(strategy));
+            for mode in [Mode::Safe, Mode::Reference] {
+                let settings = strategy.settings(mode);
+                assert_eq!(settings.strategy(), strategy);
+                let text = serde_json::to_value(&settings).unwrap();
+                assert_eq!(text["strategy"], strategy.name());
+                assert_eq!(serde_json::from_value::<Settings>(text).unwrap(), settings);
+                settings.build().unwrap();
+            }
+        }
+        let unknown = "fastest".parse::<Strategy>().unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "no such strategy: fastest; there is avg"
+        );
+    }
+}
