@@ -46,22 +46,54 @@ struct Shared<T> {
     /// Guards the answer and who waits for it; nothing else is locked while it is held, and nobody
     /// is woken under it.
     state: Mutex<State<T>>,
-    answered: Condvar,
+    /// There is an answer, or a waiter is called upon.
+    changed: Condvar,
+    driver: Option<Arc<dyn Driver>>,
 }
 
 struct State<T> {
     answer: Option<Result<T, Abandoned>>,
     wakers: Vec<Waker>,
+    /// How many threads wait that can take the driver's lead.
+    helpers: usize,
+    /// One of them is to take it.
+    is_called: bool,
+}
+
+/// Work that leads to answers, of which one thread at a time has the lead. Whoever waits for an
+/// answer may be that thread, instead of sleeping while another one is woken to do the work.
+pub(crate) trait Driver: Send + Sync {
+    /// Takes the lead; false if somebody has it.
+    fn try_lead(&self) -> bool;
+
+    /// Does a part of the work and gives the lead away: to a waiter by [`Completer::call`], to a
+    /// thread of its own, or to nobody if nothing is left. Only for who has the lead.
+    fn lead(&self);
+
+    /// Somebody wants an answer who cannot do the work.
+    fn urge(&self);
 }
 
 /// A question and the place for its answer.
 pub fn channel<T>() -> (Completer<T>, Pending<T>) {
+    channel_with(None)
+}
+
+/// As [`channel`]; who waits for the answer helps to bring it about.
+pub(crate) fn driven_channel<T>(driver: Arc<dyn Driver>) -> (Completer<T>, Pending<T>) {
+    channel_with(Some(driver))
+}
+
+fn channel_with<T>(driver: Option<Arc<dyn Driver>>) -> (Completer<T>, Pending<T>) {
     let shared = Arc::new(Shared {
         state: Mutex::new(State {
             answer: None,
             wakers: Vec::new(),
+            helpers: 0,
+            is_called: false,
         }),
-        answered: Condvar::new(),
+        changed: Condvar::new(),
+        driver,
     });
     (Completer(Some(Arc::clone(&shared))), Pending(shared))
 }
@@ -80,6 +112,19 @@ impl<T> Completer<T> {
             shared.answer(Ok(answer));
         }
     }
+
+    /// Gives the driver's lead to a thread that waits for this answer; false if none does.
+    pub(crate) fn call(&self) -> bool {
+        let Some(shared) = &self.0 else { return false };
+        let mut state = shared.state.lock();
+        if state.helpers == 0 {
+            return false;
+        }
+        state.is_called = true;
+        drop(state);
+        shared.changed.notify_all();
+        true
+    }
 }
 
 impl<T> Drop for Completer<T> {
@@ -97,9 +142,58 @@ impl<T> Shared<T> {
             state.answer = Some(answer);
             std::mem::take(&mut state.wakers)
         };
-        self.answered.notify_all();
+        self.changed.notify_all();
         for waker in wakers {
             waker.wake();
+        }
+    }
+
+    fn urge(&self) {
+        if let Some(driver) = &self.driver {
+            driver.urge();
+        }
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// Waits until there is an answer.
+    fn sleep(&self) -> Result<T, Abandoned> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(answer) = &state.answer {
+                return answer.clone();
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Waits until there is an answer, and takes the lead where nobody has it or when called.
+    fn help(&self, driver: &dyn Driver) -> Result<T, Abandoned> {
+        {
+            let mut state = self.state.lock();
+            if let Some(answer) = &state.answer {
+                return answer.clone();
+            }
+            // From here on it may be called: said before it is seen whether somebody leads, so
+            // that a leader who gives the lead away meanwhile finds it.
+            state.helpers += 1;
+        }
+        if driver.try_lead() {
+            driver.lead();
+        }
+        let mut state = self.state.lock();
+        loop {
+            if std::mem::take(&mut state.is_called) {
+                drop(state);
+                driver.lead();
+                state = self.state.lock();
+            } else if let Some(answer) = &state.answer {
+                let answer = answer.clone();
+                state.helpers -= 1;
+                return answer;
+            } else {
+                self.changed.wait(&mut state);
+            }
         }
     }
 }
@@ -111,28 +205,29 @@ impl<T: Clone> Pending<T> {
         self.0.state.lock().answer.clone()
     }
 
-    /// Waits for the answer, however long it takes.
+    /// Waits for the answer, however long it takes. The thread may do what leads to it meanwhile,
+    /// as the writing of a log.
     ///
     /// # Errors
     ///
     /// [`Abandoned`] if the other side went away.
     pub fn wait(&self) -> Result<T, Abandoned> {
-        let mut state = self.0.state.lock();
-        loop {
-            if let Some(answer) = &state.answer {
-                return answer.clone();
-            }
-            self.0.answered.wait(&mut state);
+        match &self.0.driver {
+            Some(driver) => self.0.help(&**driver),
+            None => self.0.sleep(),
         }
     }
 
     /// Waits for the answer, but no longer than `limit`; `None` if it did not come in time.
     #[must_use]
     pub fn wait_for(&self, limit: Duration) -> Option<Result<T, Abandoned>> {
+        if let Some(answer) = self.get() {
+            return Some(answer);
+        }
+        self.0.urge();
         let mut state = self.0.state.lock();
-        self.0
-            .answered
-            .wait_while_for(&mut state, |state| state.answer.is_none(), limit);
+        let waits = |state: &mut State<T>| state.answer.is_none();
+        self.0.changed.wait_while_for(&mut state, waits, limit);
         state.answer.clone()
     }
 }
@@ -151,6 +246,8 @@ impl<T: Clone> Future for Pending<T> {
             .any(|waker| waker.will_wake(context.waker()))
         {
             state.wakers.push(context.waker().clone());
+            drop(state);
+            self.0.urge();
         }
         Poll::Pending
     }

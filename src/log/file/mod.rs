@@ -5,7 +5,8 @@
 //! From the bottom: `format` holds the numbers, `header`, `frame` and `block` turn values into
 //! bytes and back and know nothing of files; `directory`, `segment`, `reader` and `snapshot` read
 //! and write files; `group` and `writer` are the step machine that appends; `recovery` opens;
-//! `shared` puts a queue and locks around the machine; the types here are its handles.
+//! `queue` says which thread runs the machine; `shared` puts locks around it; the types here are
+//! its handles.
 
 mod block;
 mod builder;
@@ -16,6 +17,7 @@ mod group;
 mod header;
 pub mod inspect;
 mod known;
+mod queue;
 mod read_only;
 mod reader;
 mod recovery;
@@ -28,9 +30,9 @@ mod writer;
 
 pub use builder::{FileLogBuilder, OpenError};
 pub use format::{SEGMENT_BYTES_MIN, SNAPSHOT_BLOCK_BYTES_MAX};
+pub use queue::PENDING_APPENDS_MAX;
 pub use read_only::ReadOnlyFileLog;
 pub use recovery::Cut;
-pub use shared::PENDING_APPENDS_MAX;
 
 use super::{
     Append, AppendResult, ENTRY_BYTES_MAX, EventLog, Guard, Limits, Member, MemberLog, Payload,
@@ -148,9 +150,7 @@ impl FileLog {
         });
         if threads == Threads::Own {
             // If one cannot be started, dropping the owner ends those that were.
-            for name in ["deedbook-log-1", "deedbook-log-2"] {
-                owner.spawn(name, Shared::work)?;
-            }
+            owner.spawn("deedbook-log", Shared::work)?;
             owner.spawn("deedbook-log-spare", |shared| shared.spare.work())?;
             shared.spare.order();
         }
@@ -169,8 +169,8 @@ impl FileLog {
         self.owner.cut.as_ref()
     }
 
-    /// Writes what was submitted, as one group, and answers it; false if there was nothing. For
-    /// logs opened [without threads](FileLogBuilder::without_threads).
+    /// Writes what was submitted, as one group, and answers it; false if there was nothing, or
+    /// another thread is about to. For logs opened [without threads](FileLogBuilder::without_threads).
     pub fn drive(&self) -> bool {
         self.shared.drive()
     }
@@ -205,7 +205,6 @@ impl Owner {
                 let _ = worker.join();
             }
         }
-        while self.shared.drive() {}
         self.shared.end_close();
     }
 }

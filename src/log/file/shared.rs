@@ -1,26 +1,24 @@
 //! What the handles, tails and workers of one open log share.
 //!
-//! Locks are taken in this order: snapshots, baton, writer, then one of queue or published. Wakers
-//! and completers run outside of all of them.
+//! Who has the lead of the queue forms and writes groups. Locks are taken in this order: snapshots,
+//! writer, then one of published and those within the queue. Wakers and completers run outside of
+//! all of them.
 
 use super::directory;
 use super::group::{Group, Submission, Written};
+use super::queue::{Job, Queue};
 use super::snapshot::SnapshotReader;
 use super::spare::Spare;
 use super::writer::Writer;
 use crate::clock::Clock;
 use crate::ids::{Epoch, LogId, Position};
-use crate::log::{AppendResult, Guard, Payload, Refusal, SnapshotError, TrimError};
-use crate::pending::{self, Pending};
+use crate::log::{AppendResult, Guard, Payload, SnapshotError, TrimError};
+use crate::pending::{self, Driver, Pending};
 use crate::storage::{self, Lock, Storage};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, thread};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// How many appends may wait for the writer.
-pub const PENDING_APPENDS_MAX: usize = 1 << 16;
 
 /// How many encoded bytes of the newest payloads are kept at hand for tails.
 const RECENT_BYTES_MAX: usize = 4 << 20;
@@ -32,11 +30,7 @@ pub(super) struct Shared {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) snapshots_kept: usize,
     pub(super) spare: Spare,
-    /// Guards what was submitted and not yet taken.
-    queue: Mutex<Queue>,
-    submitted: Condvar,
-    /// Whoever holds it forms the next group; held through the group's write and sync.
-    baton: Mutex<()>,
+    pub(super) queue: Queue,
     /// Guards the end of the log on disk; held through a group's write and sync.
     writer: Mutex<Writer>,
     /// Guards what readers may see.
@@ -49,12 +43,6 @@ pub(super) struct Shared {
     attempts: AtomicU64,
     /// Guards the lock of the one writer, which is given back when the log is closed.
     lock: Mutex<Option<Box<dyn Lock>>>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Submission>,
-    is_closed: bool,
 }
 
 /// What readers may see.
@@ -133,9 +121,7 @@ impl Shared {
             storage: parts.storage,
             snapshots_kept: parts.snapshots_kept,
             spare: parts.spare,
-            queue: Mutex::default(),
-            submitted: Condvar::new(),
-            baton: Mutex::new(()),
+            queue: Queue::default(),
             writer: Mutex::new(parts.writer),
             published: Mutex::new(parts.published),
             grew: Condvar::new(),
@@ -145,118 +131,109 @@ impl Shared {
         }
     }
 
-    pub(super) fn submit(&self, payload: Payload, guard: Guard) -> Pending<AppendResult> {
-        let (answer, pending) = pending::channel();
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        payload: Payload,
+        guard: Guard,
+    ) -> Pending<AppendResult> {
+        let (answer, pending) = pending::driven_channel(Arc::clone(self) as Arc<dyn Driver>);
         let submission = Submission {
             payload,
             guard,
             answer,
         };
-        let mut queue = self.queue.lock();
-        if queue.is_closed {
-            return pending::ready(Err(Refusal::Closed.into()));
+        match self.queue.push(submission) {
+            Ok(()) => pending,
+            Err(refusal) => pending::ready(Err(refusal.into())),
         }
-        if queue.waiting.len() >= PENDING_APPENDS_MAX {
-            let max = PENDING_APPENDS_MAX;
-            return pending::ready(Err(Refusal::Busy { max }.into()));
-        }
-        queue.waiting.push_back(submission);
-        drop(queue);
-        self.submitted.notify_one();
-        pending
     }
 
-    /// A worker: forms groups until the log is closed and nothing waits any more.
-    ///
-    /// Two of them take turns: while one answers the appends of its group, which wakes threads, the
-    /// other already writes the next one.
+    /// The worker: does what no waiting thread does, until the log is closed and nothing is left.
     pub(super) fn work(&self) {
-        loop {
-            let baton = self.baton.lock();
-            let Some(mut batch) = self.wait_for_work() else {
-                return;
-            };
-            let group = self.commit(&mut batch);
-            drop(baton);
-            group.answer();
+        while let Some(job) = self.queue.next_job(&*self.clock) {
+            match job {
+                Job::Lead => self.lead(),
+                Job::Sync => self.sync(),
+            }
         }
     }
 
-    /// Forms one group of what waits; false if nothing did.
+    /// Forms one group of what waits, unless another thread is about to, and syncs what is due;
+    /// false if nothing waited.
     pub(super) fn drive(&self) -> bool {
-        let baton = self.baton.lock();
-        let mut batch = std::mem::take(&mut self.queue.lock().waiting);
-        let is_idle = batch.is_empty();
-        let group = self.commit(&mut batch);
-        drop(baton);
-        group.answer();
-        !is_idle
+        let count = if self.queue.try_lead() {
+            self.write_group()
+        } else {
+            0
+        };
+        let due = self.writer.lock().due();
+        if due.is_some_and(|due| due <= self.clock.now()) {
+            self.sync();
+        }
+        count > 0
     }
 
     /// Writes submissions that come before all that is queued, and answers them.
     pub(super) fn write_now(&self, mut batch: VecDeque<Submission>) {
-        let baton = self.baton.lock();
+        self.commit(&mut batch).answer();
+    }
+
+    /// Forms a group of what waits, for who has the lead, and gives the lead away; says how much
+    /// had waited.
+    fn write_group(&self) -> usize {
+        let led = Led(self);
+        let mut batch = self.queue.take();
+        let count = batch.len();
         let group = self.commit(&mut batch);
-        drop(baton);
+        self.queue.hand_on(batch);
+        std::mem::forget(led);
         group.answer();
+        count
     }
 
-    /// Waits until something was submitted, a sync is due, or the log was closed: nothing then.
-    fn wait_for_work(&self) -> Option<VecDeque<Submission>> {
-        let due = self.writer.lock().due();
-        let mut queue = self.queue.lock();
-        loop {
-            if !queue.waiting.is_empty() {
-                return Some(std::mem::take(&mut queue.waiting));
-            }
-            if queue.is_closed {
-                return None;
-            }
-            match due.map(|due| due.since(self.clock.now())) {
-                None => self.submitted.wait(&mut queue),
-                Some(Duration::ZERO) => return Some(VecDeque::new()),
-                Some(wait) => _ = self.submitted.wait_for(&mut queue, wait),
-            }
-        }
-    }
-
-    /// Writes one group and lets readers see it; what it leaves goes back to the queue's front.
+    /// Writes one group and lets readers see it.
     fn commit(&self, batch: &mut VecDeque<Submission>) -> Group {
         let mut writer = self.writer.lock();
-        let now = self.clock.now();
-        let group_due = writer.due().is_some_and(|due| due <= now);
         let segment = writer.segment();
-        let mut group = writer.step(batch, &self.spare, now);
-        if group_due {
-            // A failure is kept: no later append is taken.
-            let _ = writer.sync();
-        }
+        let mut group = writer.step(batch, &self.spare, self.clock.now());
         let is_new = segment != writer.segment();
         let written = group.take_written();
         if !written.is_empty() {
             self.published.lock().push(writer.segment(), written);
             self.grew.notify_all();
         }
+        if let Some(due) = writer.due() {
+            self.queue.set_sync_due(Some(due));
+        }
         drop(writer);
         if is_new {
             self.spare.order();
         }
-        let mut queue = self.queue.lock();
-        while let Some(submission) = batch.pop_back() {
-            queue.waiting.push_front(submission);
-        }
         group
+    }
+
+    /// Makes durable what was written so far, while further appends may be written.
+    fn sync(&self) {
+        let unsynced = self.writer.lock().unsynced(self.clock.now());
+        let result = unsynced.as_ref().map(|unsynced| unsynced.file.sync());
+        let mut writer = self.writer.lock();
+        if let (Some(unsynced), Some(result)) = (&unsynced, &result) {
+            writer.note_sync(unsynced, result);
+        }
+        self.queue.set_sync_due(writer.due());
     }
 
     /// Takes no more; workers end once nothing waits.
     pub(super) fn begin_close(&self) {
-        self.queue.lock().is_closed = true;
-        self.submitted.notify_all();
+        self.queue.close();
         self.spare.end();
     }
 
-    /// Ends what the workers left: the last sync, the readers, the lock.
+    /// Ends what the workers left: the last groups, the last sync, the readers, the lock.
     pub(super) fn end_close(&self) {
+        while self.queue.lead_rest() {
+            self.write_group();
+        }
         let snapshots = self.snapshots.lock();
         // A failure has been reported to whoever it concerns; what is not synced may be lost.
         let _ = self.writer.lock().sync();
@@ -266,15 +243,10 @@ impl Shared {
         drop(self.lock.lock().take());
     }
 
-    /// A worker died of a mistake of ours: nobody may wait for it.
+    /// A thread died of a mistake of ours: nobody may wait for it.
     pub(super) fn abandon(&self) {
-        let waiting = {
-            let mut queue = self.queue.lock();
-            queue.is_closed = true;
-            std::mem::take(&mut queue.waiting)
-        };
-        drop(waiting);
-        self.submitted.notify_all();
+        drop(self.queue.abandon());
+        self.spare.end();
         self.published.lock().is_closed = true;
         self.grew.notify_all();
     }
@@ -389,6 +361,31 @@ impl Shared {
                 }
             };
             self.spare.retire(first)?;
+        }
+    }
+}
+
+impl Driver for Shared {
+    fn try_lead(&self) -> bool {
+        self.queue.try_lead()
+    }
+
+    fn lead(&self) {
+        self.write_group();
+    }
+
+    fn urge(&self) {
+        self.queue.urge();
+    }
+}
+
+/// Sees to it that nobody waits for a thread that died while it had the lead.
+struct Led<'a>(&'a Shared);
+
+impl Drop for Led<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.abandon();
         }
     }
 }

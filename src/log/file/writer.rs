@@ -41,6 +41,17 @@ pub(super) struct Setting {
     pub(super) opened: SessionToken,
 }
 
+/// What was written and not synced.
+#[derive(Debug)]
+pub(super) struct Unsynced {
+    /// The segment; those before it are durable.
+    pub(super) file: Arc<dyn File>,
+    /// The position behind it.
+    end: Position,
+    /// A sync that begins at this moment is about all of it.
+    seen_at: Tick,
+}
+
 /// Writes the log.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -97,8 +108,31 @@ impl Writer {
     /// When the next sync is due, with [`Durability::Interval`].
     pub(super) fn due(&self) -> Option<Tick> {
         match self.setting.durability {
-            Durability::Interval(wait) => self.unsynced_since.map(|since| since.after(wait)),
-            Durability::Always | Durability::Never => None,
+            Durability::Interval(wait) if !self.is_poisoned => {
+                self.unsynced_since.map(|since| since.after(wait))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is to be synced, if anything is and can be.
+    pub(super) fn unsynced(&self, now: Tick) -> Option<Unsynced> {
+        let is_wanted = self.unsynced_since.is_some() && !self.is_poisoned;
+        is_wanted.then(|| Unsynced {
+            file: Arc::clone(&self.segment.file),
+            end: self.next,
+            seen_at: now,
+        })
+    }
+
+    /// Takes note of how the sync of it ended. Meanwhile more may have been written and synced.
+    pub(super) fn note_sync(&mut self, unsynced: &Unsynced, result: &Result<(), storage::Error>) {
+        if result.is_err() {
+            self.is_poisoned = true;
+        } else if self.next == unsynced.end {
+            self.unsynced_since = None;
+        } else {
+            self.unsynced_since = self.unsynced_since.map(|since| since.max(unsynced.seen_at));
         }
     }
 
