@@ -1,7 +1,7 @@
 //! Why a command cannot do what it was asked.
 
-use deedbook::log::ReadError;
 use deedbook::log::file::OpenError;
+use deedbook::log::{AppendError, ReadError};
 use deedbook::reports::{self, ReadError as ReportError};
 use deedbook::{compactor, planner, registry, sim, storage, table};
 use std::io;
@@ -81,7 +81,7 @@ pub enum Error {
         /// What is wrong with it, in a line.
         reason: String,
     },
-    /// A simulation is to write into a folder that holds something.
+    /// A log is to be written into a folder that holds something.
     #[error("{} is not empty; name a folder that is, or that is not there", path.display())]
     FolderInUse {
         /// The folder.
@@ -108,6 +108,9 @@ pub enum Error {
     /// A record of a log cannot be read.
     #[error(transparent)]
     Record(#[from] ReadError),
+    /// A log does not take an entry.
+    #[error(transparent)]
+    Append(#[from] AppendError),
     /// Ownership cannot be rebuilt from a log.
     #[error(transparent)]
     Table(#[from] table::Error),

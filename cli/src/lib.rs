@@ -6,6 +6,7 @@
 
 mod commands;
 mod error;
+pub mod history;
 mod interrupt;
 mod load;
 mod output;

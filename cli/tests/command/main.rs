@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod conventions;
+mod generate;
 mod keys;
 mod plan_form;
 mod plan_rules;

@@ -3,6 +3,7 @@
 mod compact;
 mod digest;
 mod dump;
+mod generate;
 mod verify;
 
 use crate::output::Output;
@@ -17,7 +18,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Looks into the files of a log, or compacts them.
+/// Looks into the files of a log, compacts them, or makes a log up.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
     #[command(subcommand)]
@@ -30,6 +31,7 @@ enum LogCommand {
     Verify(verify::Verify),
     Compact(compact::Compact),
     Digest(digest::Digest),
+    Generate(generate::Generate),
 }
 
 /// Which log.
@@ -50,6 +52,7 @@ impl Log {
             LogCommand::Verify(command) => command.run(output),
             LogCommand::Compact(command) => command.run(output, err),
             LogCommand::Digest(command) => command.run(output),
+            LogCommand::Generate(command) => command.run(output, err),
         }
     }
 }
