@@ -13,6 +13,7 @@ pub mod log;
 pub mod pending;
 pub mod planner;
 pub mod protocol;
+pub mod receive;
 pub mod registry;
 pub mod reports;
 #[cfg(feature = "sim")]

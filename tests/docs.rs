@@ -4,12 +4,12 @@
 #![cfg(test)]
 
 use deedbook::log::file;
-use deedbook::{ids, log, reports, state};
+use deedbook::{ids, log, receive, reports, state};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The constants that documents may name in a table, as `` | `NAME` | value | ``.
-const CONSTANTS: [(&str, usize); 13] = [
+const CONSTANTS: [(&str, usize); 18] = [
     ("NAME_BYTES_MAX", ids::NAME_BYTES_MAX),
     ("ENTRY_BYTES_MAX", log::ENTRY_BYTES_MAX),
     ("CHANGES_MAX", state::CHANGES_MAX),
@@ -17,6 +17,17 @@ const CONSTANTS: [(&str, usize); 13] = [
     ("COVERING_MAX", state::COVERING_MAX),
     ("REPORT_BUNDLES_MAX", reports::REPORT_BUNDLES_MAX),
     ("BROKERS_MAX", reports::BROKERS_MAX),
+    ("QUEUE_SIZE_MAX", receive::QUEUE_SIZE_MAX),
+    ("BATCH_COUNT_MAX", receive::BATCH_COUNT_MAX),
+    ("BATCH_BYTES_MAX", receive::BATCH_BYTES_MAX),
+    (
+        "GROWTH_STOPS_PERCENT",
+        receive::GROWTH_STOPS_PERCENT as usize,
+    ),
+    (
+        "SHRINK_STARTS_PERCENT",
+        receive::SHRINK_STARTS_PERCENT as usize,
+    ),
     ("SEGMENT_BYTES_MIN", file::SEGMENT_BYTES_MIN as usize),
     ("SEGMENT_BYTES", file::SEGMENT_BYTES as usize),
     ("SEGMENT_BYTES_MAX", file::SEGMENT_BYTES_MAX as usize),
