@@ -4,17 +4,19 @@ use super::directory::{self, Listing};
 use super::format::{SEGMENT_BYTES_MIN, header};
 use super::group::{self, Memory};
 use super::header::{Header, Kind};
-use super::recovery::{self, Cut, End};
+use super::recovery::{self, End};
 use super::shared::{Parts, Published, Shared};
+use super::snapshot::SnapshotReader;
 use super::spare::{Spare, TakeError};
 use super::writer::{ActiveSegment, Setting, Writer};
 use super::{
-    Durability, FileLog, ReadOnlyFileLog, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SNAPSHOTS_KEPT, Threads,
+    Durability, FileLog, Found, ReadOnlyFileLog, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SNAPSHOTS_KEPT,
+    Threads,
 };
 use crate::clock::{BootClock, Clock};
 use crate::ids::{LogId, Position, SessionToken};
 use crate::log::codec::Dictionary;
-use crate::log::{AppendError, ReadError};
+use crate::log::{AppendError, ReadError, SnapshotError};
 use crate::pending;
 #[cfg(unix)]
 use crate::storage::FsStorage;
@@ -35,6 +37,9 @@ pub enum OpenError {
     /// What is stored there is damaged, incomplete, newer, or of another log.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A snapshot is damaged, and the log cannot do without it.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// The record that ends earlier sessions could not be appended.
     #[error("earlier sessions could not be ended: {0}")]
     Append(#[from] AppendError),
@@ -78,6 +83,16 @@ pub struct FileLogBuilder {
     clock: Arc<dyn Clock>,
     new_log: Option<LogId>,
     threads: Threads,
+    snapshots: Snapshots,
+}
+
+/// What becomes of a damaged snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Snapshots {
+    /// Whoever reads it hears of the damage.
+    AsTheyAre,
+    /// An older one takes its place.
+    WithoutDamaged,
 }
 
 #[derive(Clone, Debug)]
@@ -107,6 +122,7 @@ impl FileLogBuilder {
             clock: Arc::new(BootClock),
             new_log: None,
             threads: Threads::Own,
+            snapshots: Snapshots::AsTheyAre,
         }
     }
 
@@ -142,6 +158,17 @@ impl FileLogBuilder {
         self
     }
 
+    /// A damaged snapshot is not used, and the newest sound one takes its place with the entries
+    /// behind it. Opening for writing reads all snapshots and gives damaged ones another name
+    /// ([`FileLog::set_aside`]); opening for reading passes over them. Without this whoever reads a
+    /// damaged snapshot gets an error that names it, and nothing is trimmed.
+    ///
+    /// Damage means a disk that is not to be trusted: this is for an operator to say.
+    pub fn without_damaged_snapshots(mut self) -> Self {
+        self.snapshots = Snapshots::WithoutDamaged;
+        self
+    }
+
     /// The log starts no threads: [`FileLog::drive`] does all the work, for simulations and tests.
     pub fn without_threads(mut self) -> Self {
         self.threads = Threads::None;
@@ -163,11 +190,16 @@ impl FileLogBuilder {
         let lock = storage.lock()?;
         // Names that an earlier process did not get to sync are durable from here on.
         storage.sync()?;
-        let listing = directory::list(&*storage)?;
+        let mut listing = directory::list(&*storage)?;
+        let end_min = listing.snapshots.last().copied().unwrap_or_default();
+        let set_aside = match self.snapshots {
+            Snapshots::AsTheyAre => Vec::new(),
+            Snapshots::WithoutDamaged => recovery::set_damaged_aside(&*storage, &mut listing)?,
+        };
         let spare = Spare::new(storage.clone(), self.segment_bytes);
         let (log, segments, end) = match recovery::chain(&*storage, &listing, None)? {
             Some(chain) => {
-                let end = recover(&*storage, &listing, &chain)?;
+                let end = recover(&*storage, &listing, &chain, end_min)?;
                 (chain.log, chain.segments, end)
             }
             None => {
@@ -198,7 +230,11 @@ impl FileLogBuilder {
             snapshots: listing.snapshots,
             lock,
         };
-        start(Shared::new(parts), end.cut, self.threads)
+        let found = Found {
+            cut: end.cut,
+            set_aside,
+        };
+        start(Shared::new(parts), found, self.threads)
     }
 
     /// Opens the log for reading, whether or not another process writes it.
@@ -212,7 +248,7 @@ impl FileLogBuilder {
             Place::Directory(dir) => Arc::new(FsStorage::existing(dir)?),
             Place::Storage(storage) => Arc::clone(storage),
         };
-        ReadOnlyFileLog::open(storage, self.clock)
+        ReadOnlyFileLog::open(storage, self.clock, self.snapshots)
     }
 }
 
@@ -221,10 +257,15 @@ fn recover(
     storage: &dyn Storage,
     listing: &Listing,
     chain: &recovery::Chain,
+    end_min: Position,
 ) -> Result<End, OpenError> {
     let last = chain.segments.last().copied().unwrap_or_default();
     let tail = recovery::read_tail(storage, last, chain.log)?;
-    recovery::check_horizon(listing, tail.next())?;
+    recovery::check_end(end_min, tail.next())?;
+    if let (false, Some(&newest)) = (chain.leftovers.is_empty(), listing.snapshots.last()) {
+        // What is removed can be had from this snapshot alone: it is read before.
+        SnapshotReader::open(storage, newest, Some(chain.log))?.verify()?;
+    }
     let end = tail.repair(storage)?;
     for &first in &chain.leftovers {
         storage.remove(&directory::segment_name(first))?;
@@ -267,16 +308,16 @@ fn create(spare: &Spare, log: LogId) -> Result<End, OpenError> {
 }
 
 /// Ends earlier sessions, then lets everybody in.
-fn start(shared: Shared, cut: Option<Cut>, threads: Threads) -> Result<FileLog, OpenError> {
+fn start(shared: Shared, found: Found, threads: Threads) -> Result<FileLog, OpenError> {
     let (answer, opened) = pending::channel();
     shared.write_now(VecDeque::from([group::opened(answer)]));
     opened.wait().map_err(|_| AppendError::Unknown)??;
-    FileLog::start(shared, cut, threads).map_err(|error| OpenError::Thread { kind: error.kind() })
+    FileLog::start(shared, found, threads).map_err(|error| OpenError::Thread { kind: error.kind() })
 }
 
 /// The standard library's hashers are seeded by the operating system: enough for an id that must
 /// not be met twice and need not be secret.
-fn random_log() -> LogId {
+pub(super) fn random_log() -> LogId {
     let half = || u128::from(RandomState::new().hash_one(0));
     LogId::new(half() << 64 | half())
 }

@@ -1,6 +1,8 @@
 //! The files of a log's directory by their names. There is no manifest: names and headers say all.
 
+use super::segment::unavailable;
 use crate::ids::Position;
+use crate::log::ReadError;
 use crate::storage::{self, Storage};
 
 /// A segment that is being made: zeroed, or a retired one that still holds old frames.
@@ -14,6 +16,12 @@ const SNAPSHOT: &str = "snapshot";
 /// A snapshot that is being written; worth nothing after a crash.
 const PART: &str = "part";
 const DIGITS: usize = 20;
+
+/// What a damaged snapshot has behind its name once it was set aside.
+const DAMAGED: &str = "damaged";
+
+/// How often names may change while files are read before what was found counts as an error.
+const ATTEMPTS_MAX: usize = 8;
 
 /// What a directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +45,39 @@ pub(super) fn snapshot_name(horizon: Position) -> String {
 /// The name of the `attempt`-th snapshot that this process writes.
 pub(super) fn part_name(horizon: Position, attempt: u64) -> String {
     format!("{horizon:0DIGITS$}-{attempt}.{PART}")
+}
+
+/// The name of a damaged snapshot that was set aside: no name that is looked for.
+pub(super) fn damaged_name(horizon: Position) -> String {
+    format!("{}.{DAMAGED}", snapshot_name(horizon))
+}
+
+/// The first positions of all segments, in order.
+pub(super) fn segments(storage: &dyn Storage) -> Result<Vec<Position>, ReadError> {
+    let listing = list(storage).map_err(|error| unavailable(&error))?;
+    Ok(listing.segments)
+}
+
+/// Reads the files of a directory in which another process may be writing. A file may be trimmed,
+/// or made into another one, between being listed and being read, and a listing may miss what came
+/// meanwhile: what fails is tried again as long as names changed.
+pub(super) fn read_settled<T, E: From<storage::Error>>(
+    storage: &dyn Storage,
+    mut read: impl FnMut(&Listing) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut listing = list(storage)?;
+    for _ in 1..ATTEMPTS_MAX {
+        let result = read(&listing);
+        if result.is_ok() {
+            return result;
+        }
+        let now = list(storage)?;
+        if now == listing {
+            return result;
+        }
+        listing = now;
+    }
+    read(&listing)
 }
 
 /// Lists a directory; files of other names are not ours and are left alone.

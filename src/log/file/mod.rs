@@ -5,11 +5,12 @@
 //! From the bottom: `format` holds the numbers, `header`, `frame` and `block` turn values into
 //! bytes and back and know nothing of files; `directory`, `segment`, `reader` and `snapshot` read
 //! and write files; `group` and `writer` are the step machine that appends; `recovery` opens;
-//! `queue` says which thread runs the machine; `shared` puts locks around it; the types here are
-//! its handles.
+//! `queue` says which thread runs the machine; `shared` puts locks around it; `inspect`, `copy` and
+//! `repair` serve operators; the types here are its handles.
 
 mod block;
 mod builder;
+mod copy;
 mod directory;
 mod format;
 mod frame;
@@ -21,6 +22,7 @@ mod queue;
 mod read_only;
 mod reader;
 mod recovery;
+pub mod repair;
 mod segment;
 mod shared;
 mod snapshot;
@@ -29,6 +31,7 @@ mod tail;
 mod writer;
 
 pub use builder::{FileLogBuilder, OpenError};
+pub use copy::{Copied, CopyError, Copying, Identity};
 pub use format::{SEGMENT_BYTES_MIN, SNAPSHOT_BLOCK_BYTES_MAX};
 pub use queue::PENDING_APPENDS_MAX;
 pub use read_only::ReadOnlyFileLog;
@@ -102,7 +105,14 @@ struct Owner {
     shared: Arc<Shared>,
     /// Guards the threads until they are joined; nothing else is locked while it is held.
     workers: Mutex<Vec<JoinHandle<()>>>,
+    found: Found,
+}
+
+/// What opening a log found and dealt with.
+#[derive(Debug, Default)]
+struct Found {
     cut: Option<Cut>,
+    set_aside: Vec<PathBuf>,
 }
 
 /// Whether the log has threads of its own.
@@ -141,12 +151,12 @@ impl FileLog {
         FileLogBuilder::of_directory(dir.into())
     }
 
-    fn start(shared: Shared, cut: Option<Cut>, threads: Threads) -> Result<Self, std::io::Error> {
+    fn start(shared: Shared, found: Found, threads: Threads) -> Result<Self, std::io::Error> {
         let shared = Arc::new(shared);
         let owner = Arc::new(Owner {
             shared: Arc::clone(&shared),
             workers: Mutex::default(),
-            cut,
+            found,
         });
         if threads == Threads::Own {
             // If one cannot be started, dropping the owner ends those that were.
@@ -166,7 +176,14 @@ impl FileLog {
     /// The torn write that opening this log cut off, if there was one.
     #[must_use]
     pub fn cut(&self) -> Option<&Cut> {
-        self.owner.cut.as_ref()
+        self.owner.found.cut.as_ref()
+    }
+
+    /// Damaged snapshots, under the names that opening this log gave them
+    /// [on an operator's word](FileLogBuilder::without_damaged_snapshots).
+    #[must_use]
+    pub fn set_aside(&self) -> &[PathBuf] {
+        &self.owner.found.set_aside
     }
 
     /// Writes what was submitted, as one group, and answers it; false if there was nothing, or

@@ -1,5 +1,6 @@
 //! A log in files that this process only reads.
 
+use super::builder::Snapshots;
 use super::directory::{self, Listing};
 use super::snapshot::SnapshotReader;
 use super::tail::DirectoryTail;
@@ -12,11 +13,7 @@ use crate::log::{
 };
 use crate::pending::{self, Pending};
 use crate::storage::Storage;
-use std::io::ErrorKind;
 use std::sync::Arc;
-
-/// How often a snapshot may vanish between being listed and being opened before that is an error.
-const ATTEMPTS_MAX: usize = 8;
 
 /// A log in files that another process may be writing; this one follows it. Clones are handles to
 /// the same log.
@@ -25,31 +22,52 @@ pub struct ReadOnlyFileLog {
     storage: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
     id: LogId,
+    snapshots: Snapshots,
+    /// Snapshots above it are left out.
+    horizon_max: Option<Position>,
 }
 
 impl ReadOnlyFileLog {
     pub(super) fn open(
         storage: Arc<dyn Storage>,
         clock: Arc<dyn Clock>,
+        snapshots: Snapshots,
     ) -> Result<Self, OpenError> {
-        for _ in 0..ATTEMPTS_MAX {
-            let listing = directory::list(&*storage)?;
-            match recovery::chain(&*storage, &listing, None) {
-                Ok(Some(chain)) => {
-                    let id = chain.log;
-                    return Ok(Self { storage, clock, id });
-                }
-                Ok(None) => break,
-                // A segment was trimmed since it was listed.
-                Err(ReadError::Unavailable {
-                    kind: ErrorKind::NotFound,
-                    ..
-                }) => {}
-                Err(error) => return Err(error.into()),
+        let chain =
+            directory::read_settled(&*storage, |listing| recovery::found(&*storage, listing))?;
+        Ok(Self {
+            storage,
+            clock,
+            id: chain.log,
+            snapshots,
+            horizon_max: None,
+        })
+    }
+
+    /// The same log as if it had no snapshot with a horizon above this one: for whoever is to see
+    /// what was before the newest.
+    #[must_use]
+    pub fn with_snapshots_up_to(&self, horizon: Position) -> Self {
+        Self {
+            horizon_max: Some(horizon),
+            ..self.clone()
+        }
+    }
+
+    fn open_snapshot(&self, listing: &Listing) -> Result<Option<SnapshotReader>, SnapshotError> {
+        let wanted = |horizon: &&Position| self.horizon_max.is_none_or(|max| **horizon <= max);
+        for &horizon in listing.snapshots.iter().rev().filter(wanted) {
+            let open = || SnapshotReader::open(&*self.storage, horizon, Some(self.id));
+            if self.snapshots == Snapshots::AsTheyAre {
+                return open().map(Some);
+            }
+            match open().and_then(|mut reader| reader.verify()) {
+                Ok(()) => return open().map(Some),
+                Err(SnapshotError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
-        let path = storage.path().to_owned();
-        Err(OpenError::Empty { path })
+        Ok(None)
     }
 }
 
@@ -73,28 +91,9 @@ impl EventLog for ReadOnlyFileLog {
     }
 
     fn snapshot(&self) -> Result<Option<Box<dyn SnapshotSource>>, SnapshotError> {
-        let mut last = SnapshotError::Closed;
-        for _ in 0..ATTEMPTS_MAX {
-            let Listing { snapshots, .. } =
-                directory::list(&*self.storage).map_err(|error| super::snapshot::failed(&error))?;
-            let Some(&horizon) = snapshots.last() else {
-                return Ok(None);
-            };
-            match SnapshotReader::open(&*self.storage, horizon, Some(self.id)) {
-                Ok(reader) => return Ok(Some(Box::new(reader))),
-                // A newer one took its place since it was listed.
-                Err(
-                    error @ SnapshotError::Unavailable {
-                        kind: ErrorKind::NotFound,
-                        ..
-                    },
-                ) => {
-                    last = error;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(last)
+        let newest =
+            directory::read_settled(&*self.storage, |listing| self.open_snapshot(listing))?;
+        Ok(newest.map(|reader| Box::new(reader) as Box<dyn SnapshotSource>))
     }
 
     /// Refuses: [`SnapshotError::ReadOnly`].

@@ -76,9 +76,9 @@ impl LogReader {
     }
 
     /// Opens the segment that holds the next position; false if there is none yet.
-    fn find_segment(&mut self, segments: Segments<'_>) -> Result<bool, ReadError> {
+    fn find_segment(&mut self, known: Segments<'_>) -> Result<bool, ReadError> {
         for _ in 0..ATTEMPTS_MAX {
-            let segments = segments()?;
+            let segments = known()?;
             let Some(&horizon) = segments.first() else {
                 return Ok(false);
             };
@@ -92,12 +92,12 @@ impl LogReader {
                     self.segment = Some(segment);
                     return Ok(true);
                 }
-                // It was trimmed since it was listed.
-                Err(ReadError::Unavailable {
-                    kind: ErrorKind::NotFound,
-                    ..
-                }) => {}
-                Err(error) => return Err(error),
+                // If it was trimmed since it was listed, it may be gone, or another one by now.
+                Err(error) => {
+                    if known()?.contains(&first) {
+                        return Err(error);
+                    }
+                }
             }
         }
         Err(ReadError::Unavailable {
@@ -107,11 +107,11 @@ impl LogReader {
     }
 
     /// What it means that a segment has no further frame. Nothing: something changed, look again.
-    fn judge(&mut self, end: Step, segments: Segments<'_>) -> Result<Option<Step>, ReadError> {
+    fn judge(&mut self, end: Step, known: Segments<'_>) -> Result<Option<Step>, ReadError> {
         let Some(segment) = &mut self.segment else {
             return Ok(None);
         };
-        let segments = segments()?;
+        let segments = known()?;
         let Ok(index) = segments.binary_search(&segment.first()) else {
             // It was trimmed, and perhaps its file serves as another segment by now.
             self.segment = None;
@@ -124,7 +124,7 @@ impl LogReader {
             {
                 // Or is it there by now?
                 return match segment.read_frame()? {
-                    Step::Bad(_) => Err(segment.damaged(found)),
+                    Step::Bad(_) => unless_changed(segment.damaged(found), &segments, known),
                     step => Ok(Some(step)),
                 };
             }
@@ -133,15 +133,18 @@ impl LogReader {
         // A segment with a successor changes no more: what stands there now is all.
         match segment.read_frame()? {
             Step::Frame(frame) => Ok(Some(Step::Frame(frame))),
-            Step::Bad(found) => Err(segment.damaged(found)),
+            Step::Bad(found) => unless_changed(segment.damaged(found), &segments, known),
             Step::Unwritten if segment.next() == following => {
                 self.segment = None;
                 Ok(None)
             }
-            Step::Unwritten => Err(ReadError::Gap {
-                expected: segment.next(),
-                found: following,
-            }),
+            Step::Unwritten => {
+                let gap = ReadError::Gap {
+                    expected: segment.next(),
+                    found: following,
+                };
+                unless_changed(gap, &segments, known)
+            }
         }
     }
 
@@ -157,5 +160,19 @@ impl LogReader {
             self.next = last.next();
         }
         wanted
+    }
+}
+
+/// The error, unless segments came or went since they were listed: then look again. The one that
+/// was read may have been trimmed and be filled with zeroes, or with frames of its next life.
+fn unless_changed<T>(
+    error: ReadError,
+    listed: &[Position],
+    known: Segments<'_>,
+) -> Result<Option<T>, ReadError> {
+    if known()? == listed {
+        Err(error)
+    } else {
+        Ok(None)
     }
 }

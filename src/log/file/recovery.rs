@@ -4,15 +4,17 @@
 //! Only the last segment can have a torn end, so only it is read. What its last write may have left
 //! half done is cut, and reported; anything else that is not as it was written is damage.
 
+use super::OpenError;
 use super::directory::{self, Listing};
 use super::frame::Before;
 use super::known::KnownIds;
 use super::reader::LogReader;
-use super::segment::{SegmentReader, Step, unavailable};
+use super::segment::{SegmentReader, Step};
+use super::snapshot::SnapshotReader;
 use super::writer::{ActiveSegment, Setting};
 use crate::ids::{LogId, Position};
 use crate::log::codec::Dictionary;
-use crate::log::{Payload, ReadError};
+use crate::log::{Payload, ReadError, SnapshotError};
 use crate::storage::{self, Access, Storage, write_zeroes};
 use std::path::PathBuf;
 
@@ -51,7 +53,7 @@ pub(super) struct End {
 /// Puts the segments in order by their headers; none if there is no log yet.
 ///
 /// Each header names the segment before it, so that one that is missing is found without reading
-/// what lies between.
+/// what lies between. Before the first one, everything must be in the newest snapshot.
 pub(super) fn chain(
     storage: &dyn Storage,
     listing: &Listing,
@@ -90,18 +92,70 @@ pub(super) fn chain(
         chain.segments.push(first);
         last = first;
     }
-    Ok(Some(chain))
+    // What was trimmed is in a snapshot, all of it.
+    let covered = horizon.max(Position::ZERO.next());
+    match chain.segments.first() {
+        Some(&found) if found > covered => Err(ReadError::Gap {
+            expected: covered,
+            found,
+        }),
+        _ => Ok(Some(chain)),
+    }
 }
 
-/// A log that ends before the horizon of its newest snapshot would use positions again.
-pub(super) fn check_horizon(listing: &Listing, end: Position) -> Result<(), ReadError> {
-    match listing.snapshots.last() {
-        Some(&expected) if end < expected => Err(ReadError::Gap {
-            expected,
-            found: end,
-        }),
-        _ => Ok(()),
+/// The segments of a log that must be there.
+pub(super) fn found(storage: &dyn Storage, listing: &Listing) -> Result<Chain, OpenError> {
+    chain(storage, listing, None)?.ok_or_else(|| OpenError::Empty {
+        path: storage.path().to_owned(),
+    })
+}
+
+/// Renames the damaged ones of the snapshots, so that the newest sound one serves in their place;
+/// says where they are now.
+///
+/// # Errors
+///
+/// The damage, if the log cannot do without: the entries behind the next older snapshot are gone.
+pub(super) fn set_damaged_aside(
+    storage: &dyn Storage,
+    listing: &mut Listing,
+) -> Result<Vec<PathBuf>, OpenError> {
+    let mut damaged = Vec::new();
+    for &horizon in &listing.snapshots {
+        let opened = SnapshotReader::open(storage, horizon, None);
+        match opened.and_then(|mut reader| reader.verify()) {
+            Ok(()) => {}
+            Err(error @ SnapshotError::Damaged { .. }) => damaged.push((horizon, error)),
+            Err(error) => return Err(error.into()),
+        }
     }
+    let is_damaged = |horizon: &Position| damaged.iter().any(|(other, _)| other == horizon);
+    listing.snapshots.retain(|horizon| !is_damaged(horizon));
+    let Some((_, newest)) = damaged.last() else {
+        return Ok(Vec::new());
+    };
+    chain(storage, listing, None).map_err(|error| match error {
+        ReadError::Gap { .. } => newest.clone().into(),
+        error => OpenError::Read(error),
+    })?;
+    let mut paths = Vec::new();
+    for (horizon, _) in &damaged {
+        let name = directory::damaged_name(*horizon);
+        storage.rename(&directory::snapshot_name(*horizon), &name)?;
+        paths.push(storage.path().join(name));
+    }
+    storage.sync()?;
+    Ok(paths)
+}
+
+/// A log that ends before the horizon of its newest snapshot, damaged or not, would use positions
+/// again.
+pub(super) fn check_end(expected: Position, end: Position) -> Result<(), ReadError> {
+    if end < expected {
+        let found = end;
+        return Err(ReadError::Gap { expected, found });
+    }
+    Ok(())
 }
 
 /// What of the last segment is to be trusted.
@@ -113,6 +167,9 @@ pub(super) struct Tail {
 }
 
 /// Reads the last segment to its end and judges what stands there. Changes nothing.
+///
+/// Another process may be writing there: what looks like damage is read again before it is
+/// believed.
 pub(super) fn read_tail(
     storage: &dyn Storage,
     first: Position,
@@ -120,21 +177,28 @@ pub(super) fn read_tail(
 ) -> Result<Tail, ReadError> {
     let mut reader = SegmentReader::open(storage, first, Some(log))?;
     let mut proven_to = reader.offset();
-    let bad = loop {
-        match reader.read_frame()? {
+    let mut step = reader.read_frame()?;
+    let rest = loop {
+        let found = match step {
             Step::Frame(frame) => {
                 if frame.before == Before::Synced {
                     proven_to = frame.offset;
                 }
+                step = reader.read_frame()?;
+                continue;
             }
-            Step::Unwritten => break None,
-            Step::Bad(found) => break Some(found),
+            Step::Unwritten => "zeroes in the place of a frame",
+            Step::Bad(found) => found,
+        };
+        let rest = reader.read_rest()?;
+        if reader.find_proof()?.is_none() {
+            break rest;
+        }
+        step = reader.read_frame()?;
+        if !matches!(step, Step::Frame(_)) {
+            return Err(reader.damaged(found));
         }
     };
-    let rest = reader.read_rest()?;
-    if reader.find_proof()?.is_some() {
-        return Err(reader.damaged(bad.unwrap_or("zeroes in the place of a frame")));
-    }
     let bytes = rest
         .iter()
         .rposition(|&byte| byte != 0)
@@ -203,10 +267,7 @@ pub(super) fn learn_ids(
     known: &mut KnownIds,
 ) -> Result<(), ReadError> {
     let storage = &setting.storage;
-    let segments = || {
-        let listing = directory::list(&**storage).map_err(|error| unavailable(&error))?;
-        Ok(listing.segments)
-    };
+    let segments = || directory::segments(&**storage);
     let first = segments()?.first().copied().unwrap_or(end);
     let mut reader = LogReader::new(storage.clone(), setting.log, first);
     while reader.next() < end {

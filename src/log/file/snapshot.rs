@@ -45,6 +45,12 @@ pub(super) fn failed(error: &storage::Error) -> SnapshotError {
     }
 }
 
+impl From<storage::Error> for SnapshotError {
+    fn from(error: storage::Error) -> Self {
+        failed(&error)
+    }
+}
+
 impl SnapshotReader {
     /// Opens the snapshot of this horizon.
     pub(super) fn open(
@@ -83,6 +89,11 @@ impl SnapshotReader {
             offset: header::BYTES as u64,
             is_at_end: false,
         })
+    }
+
+    /// Which history it belongs to.
+    pub(super) fn log(&self) -> LogId {
+        self.header.log
     }
 
     /// In whose name it was written.

@@ -2,7 +2,6 @@
 
 use super::directory;
 use super::reader::LogReader;
-use super::segment::unavailable;
 use super::shared::Shared;
 use crate::clock::{Clock, Tick};
 use crate::ids::{LogId, Position};
@@ -189,10 +188,9 @@ impl DirectoryTail {
 
     fn refill(&mut self) -> Result<(), ReadError> {
         let storage = &*self.storage;
-        let list = || directory::list(storage).map_err(|error| unavailable(&error));
         let now = self.clock.now();
-        let read = self.reader.read(&|| Ok(list()?.segments));
-        self.outbox.ready = read.map_err(|error| match (error, list()) {
+        let read = self.reader.read(&|| directory::segments(storage));
+        self.outbox.ready = read.map_err(|error| match (error, directory::list(storage)) {
             // A trim was interrupted; what is missing is in the snapshot.
             (ReadError::Gap { found, .. }, Ok(listing))
                 if listing.snapshots.last() >= Some(&found) =>
