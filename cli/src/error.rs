@@ -1,9 +1,10 @@
 //! Why a command cannot do what it was asked.
 
-use deedbook::log::file::OpenError;
-use deedbook::log::{AppendError, ReadError};
+use deedbook::ids::Position;
+use deedbook::log::file::{CopyError, OpenError};
+use deedbook::log::{AppendError, ReadError, SnapshotError};
 use deedbook::reports::{self, ReadError as ReportError};
-use deedbook::{compactor, planner, registry, sim, storage, table};
+use deedbook::{compactor, planner, registry, sim, snapshot, storage, table};
 use std::io;
 use std::path::PathBuf;
 
@@ -111,6 +112,55 @@ pub enum Error {
     /// A log does not take an entry.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A snapshot of a log cannot be read or written.
+    #[error(transparent)]
+    LogSnapshot(#[from] SnapshotError),
+    /// What a snapshot says cannot be read or written.
+    #[error(transparent)]
+    Snapshot(#[from] snapshot::Error),
+    /// A log cannot be copied.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// What was at this position can no longer be told.
+    #[error(
+        "position {position} was trimmed away; ownership can be told from position {oldest} on"
+    )]
+    TrimmedAway {
+        /// What was asked for.
+        position: Position,
+        /// The lowest position that can be asked for.
+        oldest: Position,
+    },
+    /// There is nothing at this position yet.
+    #[error("position {position} is not written yet: the log ends with position {last}")]
+    NotWritten {
+        /// What was asked for.
+        position: Position,
+        /// The highest position that can be asked for.
+        last: Position,
+    },
+    /// What an earlier run left in the way.
+    #[error(
+        "{} is in the way, left by a run that did not end well; look at it and remove it",
+        path.display()
+    )]
+    InTheWay {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder cannot be given its name.
+    #[error("cannot rename {} to {}: {source}", from.display(), to.display())]
+    Rename {
+        /// Its name.
+        from: PathBuf,
+        /// The name it was to get.
+        to: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// Ownership cannot be rebuilt from a log.
     #[error(transparent)]
     Table(#[from] table::Error),

@@ -6,11 +6,13 @@
 
 mod commands;
 mod error;
+mod folder;
 pub mod history;
 mod interrupt;
 mod load;
 mod output;
 mod scenario;
+mod watch;
 
 pub use error::Error;
 pub use load::{REPORT_BYTES_MAX, parse_report};
@@ -80,7 +82,10 @@ pub fn run<A: Into<OsString> + Clone>(
         Err(error) => {
             // If nobody listens there, the status still tells.
             let _ = writeln!(err, "error: {error}");
-            Status::Unusable
+            match error {
+                Error::Interrupted => Status::Interrupted,
+                _ => Status::Unusable,
+            }
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::Error;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
-use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 
 /// The number of the present form of the JSON objects. It grows when a key goes or changes its
 /// meaning; keys may come without that.
@@ -59,6 +61,57 @@ impl<'a> Output<'a> {
         written
             .and_then(|()| self.out.flush())
             .map_err(Error::Write)
+    }
+
+    /// Prints a list of any length, item by item: a line each, or under `key`. With the first
+    /// item that cannot be had it ends, as a list that is shorter.
+    pub(crate) fn print_list<T: Serialize + Display>(
+        &mut self,
+        key: &str,
+        items: impl Iterator<Item = Result<T, Error>>,
+    ) -> Result<(), Error> {
+        let mut out = BufWriter::new(&mut self.out);
+        let mut failure = None;
+        let items = items.map_while(|item| item.map_err(|error| failure = Some(error)).ok());
+        let written = match self.format {
+            Format::Text => write_lines(&mut out, items),
+            Format::Json => write_object(&mut out, key, items),
+        };
+        written.and_then(|()| out.flush()).map_err(Error::Write)?;
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn write_lines<T: Display>(
+    out: &mut impl Write,
+    mut items: impl Iterator<Item = T>,
+) -> io::Result<()> {
+    items.try_for_each(|item| write!(out, "{item}"))
+}
+
+fn write_object<T: Serialize>(
+    out: &mut impl Write,
+    key: &str,
+    items: impl Iterator<Item = T>,
+) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::pretty(&mut *out);
+    let mut object = serializer.serialize_map(Some(2))?;
+    object.serialize_entry("schema", &SCHEMA)?;
+    object.serialize_entry(key, &Items(RefCell::new(items)))?;
+    SerializeMap::end(object)?;
+    writeln!(out)
+}
+
+/// Items that become a list as they come.
+struct Items<I>(RefCell<I>);
+
+impl<T: Serialize, I: Iterator<Item = T>> Serialize for Items<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for item in self.0.borrow_mut().by_ref() {
+            list.serialize_element(&item)?;
+        }
+        list.end()
     }
 }
 
@@ -118,6 +171,12 @@ pub(crate) fn rate(rate: f64) -> String {
         .map(String::from_utf8_lossy)
         .collect();
     format!("{sign}{}", groups.join(","))
+}
+
+/// A number of bytes, in the largest unit of which there is at least one.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let per_second = bytes_per_second(bytes as f64);
+    per_second.trim_end_matches("/s").to_owned()
 }
 
 /// A throughput, in the largest unit of which there is at least one.

@@ -4,6 +4,7 @@
 mod conventions;
 mod generate;
 mod keys;
+mod log;
 mod plan_form;
 mod plan_rules;
 mod plan_samples;

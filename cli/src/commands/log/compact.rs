@@ -1,6 +1,6 @@
 //! `deedbook log compact`: a snapshot of all that is there, and the rest trimmed.
 
-use super::{Folder, torn};
+use super::{Book, torn};
 use crate::output::{Output, count};
 use crate::{Error, Status};
 use clap::Args;
@@ -25,7 +25,7 @@ const SESSION: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, Args)]
 pub(super) struct Compact {
     #[command(flatten)]
-    folder: Folder,
+    book: Book,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,10 +46,13 @@ impl Compact {
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
         // Opening for writing would make a log where there is none.
-        drop(self.folder.open_read_only()?);
-        let log = FileLog::open(self.folder.path())?;
+        drop(self.book.open_read_only()?);
+        let log = self.book.builder().open()?;
         if let Some(cut) = log.cut() {
             let _ = writeln!(err, "cut a torn end: {}", torn(cut));
+        }
+        for path in log.set_aside() {
+            let _ = writeln!(err, "set a damaged snapshot aside: {}", path.display());
         }
         let report = lead_and_compact(log)?;
         output.print(&Found {

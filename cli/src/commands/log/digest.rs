@@ -1,17 +1,21 @@
 //! `deedbook log digest`: one number for who owns what.
 
-use super::{Folder, read_to_end};
+use super::Book;
+use super::replay::replay_all;
 use crate::output::{Output, count};
 use crate::{Error, Status};
 use clap::Args;
+use deedbook::log::EventLog;
+use deedbook::log::file::inspect;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// Rebuilds ownership and prints one number for all of it: equal for equal ownership
 #[derive(Debug, Args)]
 pub(super) struct Digest {
     #[command(flatten)]
-    folder: Folder,
+    book: Book,
 }
 
 #[derive(Debug, Serialize)]
@@ -30,15 +34,17 @@ struct Found {
 
 impl Digest {
     pub(super) fn run(&self, output: &mut Output<'_>) -> Result<Status, Error> {
-        let log = self.folder.open_read_only()?;
-        let read = read_to_end(log.clone())?;
+        let end = inspect::stat(&*self.book.storage()?)?.end;
+        let log = self.book.open_read_only()?;
+        let id = log.id();
+        let read = replay_all(Arc::new(log), end)?;
         output.print(&Found {
-            digest: read.table.digest().to_string(),
-            log: deedbook::log::EventLog::id(&*log).to_string(),
+            digest: read.table().digest().to_string(),
+            log: id.to_string(),
             from: read.from.get(),
-            next: read.table.next().get(),
-            rows: read.table.row_count(),
-            namespaces: read.table.facts().namespaces.len(),
+            next: read.table().next().get(),
+            rows: read.table().row_count(),
+            namespaces: read.table().facts().namespaces.len(),
             accepted: read.accepted,
             rejected: read.rejected,
         })?;

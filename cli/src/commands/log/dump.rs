@@ -1,7 +1,8 @@
 //! `deedbook log dump`: every record as it was written.
 
-use super::Folder;
+use super::{Folder, file_name};
 use crate::output::Output;
+use crate::watch::Watch;
 use crate::{Error, Status};
 use clap::Args;
 use deedbook::ids::Position;
@@ -25,11 +26,6 @@ pub(super) struct Dump {
 }
 
 #[derive(Debug, Serialize)]
-struct Found {
-    records: Vec<Record>,
-}
-
-#[derive(Debug, Serialize)]
 struct Record {
     position: u64,
     file: String,
@@ -48,31 +44,27 @@ struct Record {
 
 impl Dump {
     pub(super) fn run(&self, output: &mut Output<'_>) -> Result<Status, Error> {
-        let records = inspect::records(self.folder.storage()?)?;
+        let storage = self.folder.storage()?;
+        let watch = Watch::records(inspect::stat(&*storage)?.end.get());
         let from = self.from.unwrap_or_default();
-        let wanted = records.filter(|r| r.as_ref().map_or(true, |r| r.position >= from));
-        let mut found = Found {
-            records: Vec::new(),
-        };
-        for record in wanted.take(self.max.unwrap_or(usize::MAX)) {
-            found.records.push(Record::new(&record?));
-        }
-        output.print(&found)?;
+        let records = inspect::records(storage)?
+            .filter(|record| record.as_ref().map_or(true, |r| r.position >= from))
+            .take(self.max.unwrap_or(usize::MAX))
+            .map(|record| {
+                let record = record?;
+                watch.at(record.position.get())?;
+                Ok(Record::new(&record))
+            });
+        output.print_list("records", records)?;
         Ok(Status::Good)
     }
 }
 
 impl Record {
     fn new(stored: &StoredRecord) -> Self {
-        let file = stored
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
         let empty = Self {
             position: stored.position.get(),
-            file,
+            file: file_name(&stored.path),
             offset: stored.offset,
             kind: "",
             author: None,
@@ -101,7 +93,7 @@ impl Record {
     }
 }
 
-const fn kind(body: &Body) -> &'static str {
+pub(super) const fn kind(body: &Body) -> &'static str {
     match body {
         Body::Changes(_) => "changes",
         Body::CreateNamespace { .. } => "create_namespace",
@@ -112,7 +104,7 @@ const fn kind(body: &Body) -> &'static str {
     }
 }
 
-fn says(entry: &Entry) -> Vec<String> {
+pub(super) fn says(entry: &Entry) -> Vec<String> {
     let change = |Change {
                       bundle,
                       expected,
@@ -155,26 +147,23 @@ fn tell(member: &Member, position: Position) -> (&'static str, Option<String>) {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for record in &self.records {
-            write!(f, "{:>8} {:<16}", record.position, record.kind)?;
-            if let Some(author) = &record.author {
-                write!(f, " {author}")?;
-            }
-            if let Some(epoch) = record.epoch {
-                write!(f, " epoch {epoch}")?;
-            }
-            match record.says.as_slice() {
-                [] => writeln!(f)?,
-                [one] => writeln!(f, " {one}")?,
-                many => {
-                    writeln!(f)?;
-                    many.iter()
-                        .try_for_each(|line| writeln!(f, "{:26}{line}", ""))?;
-                }
+        write!(f, "{:>8} {:<16}", self.position, self.kind)?;
+        if let Some(author) = &self.author {
+            write!(f, " {author}")?;
+        }
+        if let Some(epoch) = self.epoch {
+            write!(f, " epoch {epoch}")?;
+        }
+        match self.says.as_slice() {
+            [] => writeln!(f),
+            [one] => writeln!(f, " {one}"),
+            many => {
+                writeln!(f)?;
+                many.iter()
+                    .try_for_each(|line| writeln!(f, "{:26}{line}", ""))
             }
         }
-        Ok(())
     }
 }

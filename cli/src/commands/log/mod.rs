@@ -1,24 +1,27 @@
 //! `deedbook log`: what is in the files of a log.
 
+mod at;
+mod backup;
 mod compact;
 mod digest;
 mod dump;
 mod generate;
+mod history;
+mod repair;
+mod replay;
+mod stat;
 mod verify;
 
 use crate::output::Output;
 use crate::{Error, Status};
 use clap::{Args, Subcommand};
-use deedbook::ids::Position;
-use deedbook::log::EventLog;
-use deedbook::log::file::{Cut, FileLog, ReadOnlyFileLog};
+use deedbook::log::file::{Cut, FileLog, FileLogBuilder, ReadOnlyFileLog};
 use deedbook::storage::FsStorage;
-use deedbook::table::{Reader, ReaderEvent, Table};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Looks into the files of a log, compacts them, or makes a log up.
+/// Looks into the files of a log, compacts, copies or repairs them, or makes a log up.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
     #[command(subcommand)]
@@ -27,10 +30,16 @@ pub(crate) struct Log {
 
 #[derive(Debug, Subcommand)]
 enum LogCommand {
+    Stat(stat::Stat),
     Dump(dump::Dump),
+    History(history::History),
+    At(at::At),
+    Digest(digest::Digest),
     Verify(verify::Verify),
     Compact(compact::Compact),
-    Digest(digest::Digest),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
+    Repair(repair::Repair),
     Generate(generate::Generate),
 }
 
@@ -41,6 +50,16 @@ struct Folder {
     dir: PathBuf,
 }
 
+/// Which log, for whoever rebuilds ownership from it.
+#[derive(Debug, Args)]
+struct Book {
+    #[command(flatten)]
+    folder: Folder,
+    /// If a snapshot is damaged, use the newest sound one and the entries behind it
+    #[arg(long)]
+    skip_damaged_snapshots: bool,
+}
+
 impl Log {
     pub(crate) fn run(
         &self,
@@ -48,11 +67,17 @@ impl Log {
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
         match &self.command {
+            LogCommand::Stat(command) => command.run(output),
             LogCommand::Dump(command) => command.run(output),
+            LogCommand::History(command) => command.run(output),
+            LogCommand::At(command) => command.run(output),
+            LogCommand::Digest(command) => command.run(output),
             LogCommand::Verify(command) => command.run(output),
             LogCommand::Compact(command) => command.run(output, err),
-            LogCommand::Digest(command) => command.run(output),
             LogCommand::Generate(command) => command.run(output, err),
+            LogCommand::Backup(command) => command.run(output),
+            LogCommand::Restore(command) => command.run(output),
+            LogCommand::Repair(command) => command.run(output),
         }
     }
 }
@@ -65,40 +90,29 @@ impl Folder {
     fn storage(&self) -> Result<Arc<FsStorage>, Error> {
         Ok(Arc::new(FsStorage::existing(&self.dir)?))
     }
+}
 
-    fn open_read_only(&self) -> Result<Arc<ReadOnlyFileLog>, Error> {
-        Ok(Arc::new(FileLog::open_read_only(&self.dir)?))
+impl Book {
+    fn path(&self) -> &Path {
+        self.folder.path()
     }
-}
 
-/// Reads a log to its end: from the newest snapshot if there is one.
-struct ReadToEnd {
-    table: Table,
-    /// Where reading began: the horizon of a snapshot, or the first position.
-    from: Position,
-    accepted: u64,
-    rejected: u64,
-}
+    fn storage(&self) -> Result<Arc<FsStorage>, Error> {
+        self.folder.storage()
+    }
 
-fn read_to_end(log: Arc<dyn EventLog>) -> Result<ReadToEnd, Error> {
-    let mut reader = Reader::new(log);
-    let mut from = Position::ZERO.next();
-    let (mut accepted, mut rejected) = (0, 0);
-    while let Some(event) = reader.poll()? {
-        match event {
-            ReaderEvent::Applied { applied, .. } if applied.outcome.is_ok() => accepted += 1,
-            ReaderEvent::Applied { .. } => rejected += 1,
-            ReaderEvent::Jumped { to, .. } => from = to,
-            ReaderEvent::CaughtUp { .. } => break,
-            ReaderEvent::Member { .. } => {}
+    fn builder(&self) -> FileLogBuilder {
+        let builder = FileLog::builder(self.path());
+        if self.skip_damaged_snapshots {
+            builder.without_damaged_snapshots()
+        } else {
+            builder
         }
     }
-    Ok(ReadToEnd {
-        table: reader.table().clone(),
-        from,
-        accepted,
-        rejected,
-    })
+
+    fn open_read_only(&self) -> Result<ReadOnlyFileLog, Error> {
+        Ok(self.builder().open_read_only()?)
+    }
 }
 
 /// What a torn write at the end of a log comes to.
@@ -110,4 +124,10 @@ fn torn(cut: &Cut) -> String {
         ..
     } = cut;
     format!("{} from byte {offset} on, {bytes} bytes", path.display())
+}
+
+/// The name of a file without its folder.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }

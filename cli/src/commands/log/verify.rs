@@ -1,12 +1,18 @@
 //! `deedbook log verify`: every byte of every file.
 
-use super::{Folder, read_to_end, torn};
+use super::replay::replay_all;
+use super::{Folder, file_name, torn};
 use crate::output::{Column, Output, count, table};
+use crate::watch::Watch;
 use crate::{Error, Status};
 use clap::Args;
-use deedbook::log::file::inspect;
+use deedbook::ids::Position;
+use deedbook::log::file::{FileLog, inspect};
+use deedbook::storage::Storage;
 use serde::Serialize;
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Reads every byte of every file and rebuilds ownership; exit status 1 if anything is not as it
 /// was written
@@ -49,16 +55,21 @@ struct Snapshot {
 
 impl Verify {
     pub(super) fn run(&self, output: &mut Output<'_>) -> Result<Status, Error> {
-        let report = inspect::verify(&*self.folder.storage()?)?;
+        let storage = self.folder.storage()?;
+        let report = verify(&*storage)?;
         if report.log.is_none() && report.segments.is_empty() && report.flaw.is_none() {
             return Err(Error::NoLog {
                 path: self.folder.path().to_owned(),
             });
         }
-        let rebuilt = self
-            .folder
-            .open_read_only()
-            .and_then(|log| read_to_end(log));
+        let end = report
+            .segments
+            .last()
+            .map_or(Position::ZERO, |last| last.end);
+        let rebuilt = rebuild(self.folder.path(), end);
+        if let Err(Error::Interrupted) = rebuilt {
+            return Err(Error::Interrupted);
+        }
         let flaw = report.flaw.as_ref().map(ToString::to_string);
         let unreadable = rebuilt.as_ref().err().map(ToString::to_string);
         let found = Found {
@@ -68,7 +79,7 @@ impl Verify {
             snapshots: report.snapshots.iter().map(Snapshot::new).collect(),
             torn_end: report.cut.as_ref().map(torn),
             flaw: flaw.or(unreadable),
-            digest: rebuilt.ok().map(|read| read.table.digest().to_string()),
+            digest: rebuilt.ok(),
         };
         output.print(&found)?;
         Ok(if found.sound {
@@ -79,15 +90,27 @@ impl Verify {
     }
 }
 
+/// Reads every byte of every file.
+pub(super) fn verify(storage: &dyn Storage) -> Result<inspect::Report, Error> {
+    let mut verification = inspect::Verification::begin(storage)?;
+    let watch = Watch::bytes(verification.bytes());
+    while verification.step()? {
+        watch.at(verification.bytes_done())?;
+    }
+    Ok(verification.finish())
+}
+
+/// Rebuilds ownership; its digest.
+fn rebuild(path: &Path, end: Position) -> Result<String, Error> {
+    let log = FileLog::open_read_only(path)?;
+    let read = replay_all(Arc::new(log), end)?;
+    Ok(read.table().digest().to_string())
+}
+
 impl Segment {
     fn new(report: &inspect::SegmentReport) -> Self {
         Self {
-            file: report
-                .path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            file: file_name(&report.path),
             first: report.first.get(),
             end: report.end.get(),
             used_bytes: report.used_bytes,
