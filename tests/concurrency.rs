@@ -4,7 +4,8 @@
 //!
 //! Built with `--cfg shuttle` alone: `scripts/verify shuttle`. A failure prints its schedule; give
 //! that to `shuttle::replay` to see it again. `SCHEDULES=n` tries so many of each kind.
-#![cfg(all(test, shuttle))]
+#![cfg(shuttle)]
+#![cfg(test)]
 
 mod files;
 

@@ -5,6 +5,7 @@
 
 mod files;
 
+use deedbook::clock::ManualClock;
 use deedbook::ids::{Epoch, Position};
 use deedbook::log::file::{Durability, FileLog, OpenError};
 use deedbook::log::{AppendError, EventLog, Member, Payload, Refusal};
@@ -14,6 +15,7 @@ use files::{append_now, entries, entry, lead, member_now, put_snapshot, wide_ent
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The first segment.
 const FIRST: &str = "00000000000000000001.log";
@@ -294,6 +296,77 @@ fn what_a_crash_left_behind_the_end_is_gone_for_good() {
         .unwrap();
     assert_eq!(log.cut(), None);
     assert_eq!(entries(&log, Position::ZERO).unwrap().len(), 2);
+}
+
+/// What docs/guarantees.md promises for each durability, with a disk that keeps nothing but what
+/// was synced.
+#[test]
+fn each_durability_keeps_what_it_promises() {
+    let wait = Duration::from_millis(10);
+    let count = |log: &FileLog| entries(log, Position::ZERO).unwrap().len();
+    for (durability, kept) in [
+        (Durability::Always, 8),
+        (Durability::Interval(wait), 5),
+        (Durability::Never, 0),
+    ] {
+        let clock = ManualClock::default();
+        let builder = |storage: &MemoryStorage| {
+            let builder = files::builder(storage).segment_bytes(1 << 20);
+            builder
+                .durability(durability)
+                .clock(Arc::new(clock.clone()))
+        };
+        let written = || {
+            let storage = MemoryStorage::new();
+            let log = builder(&storage).open().unwrap();
+            for counter in 1..=5 {
+                append_now(&log, &entry(2, counter)).unwrap();
+            }
+            clock.advance(wait);
+            log.drive();
+            for counter in 6..=8 {
+                append_now(&log, &entry(2, counter)).unwrap();
+            }
+            (storage, log)
+        };
+        let reopened = |storage: MemoryStorage| builder(&storage).open().unwrap();
+
+        let (storage, _killed) = written();
+        assert_eq!(
+            count(&reopened(storage.restart())),
+            8,
+            "{durability:?}, killed"
+        );
+        let (storage, _killed) = written();
+        let log = reopened(storage.crash(|_| false));
+        assert_eq!(count(&log), kept, "{durability:?}, without power");
+        let (storage, log) = written();
+        log.close();
+        let log = reopened(storage.crash(|_| false));
+        assert_eq!(
+            count(&log),
+            8,
+            "{durability:?}, closed and then without power"
+        );
+    }
+}
+
+#[test]
+fn a_late_sync_that_fails_poisons_the_log_once_and_for_all() {
+    let storage = MemoryStorage::new();
+    let clock = ManualClock::default();
+    let wait = Duration::from_millis(10);
+    let builder = files::builder(&storage).durability(Durability::Interval(wait));
+    let log = builder.clock(Arc::new(clock.clone())).open().unwrap();
+    append_now(&log, &entry(2, 1)).unwrap();
+    clock.advance(wait);
+    storage.fail_next_sync();
+    assert!(!log.drive(), "nothing waited");
+    let operations = storage.operation_count();
+    assert!(!log.drive(), "and what failed is not tried again");
+    let poisoned = Err(AppendError::Refused(Refusal::Poisoned));
+    assert_eq!(append_now(&log, &entry(2, 2)), poisoned);
+    assert_eq!(storage.operation_count(), operations);
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! Compares deedbook with what others have built and with the limits of the machine:
-//! `compare [SECTION...] [--quick] [--json] [--rounds N] [--dir PATH] [--list]`.
+//! `compare [SECTION...] [--quick] [--json] [--only TEXT] [--rounds N] [--dir PATH] [--list]`.
 
 use deedbook_bench::compare::{self, Section, Setting};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-compare [SECTION...] [--quick] [--json] [--rounds N] [--dir PATH] [--list]
+compare [SECTION...] [--quick] [--json] [--only TEXT] [--rounds N] [--dir PATH] [--list]
 
 Measures the sections named, or all of them. Others' software takes part if this was built with
 the feature `peers`. Figures mean nothing unless built with --release, on a machine that is quiet.
 
   --quick     one round of next to nothing
   --json      one JSON object a section and line, instead of tables
+  --only TEXT measures the cases alone whose names contain it
   --rounds N  how often each subject is measured
   --dir PATH  where files are written, instead of the directory for temporary ones
   --list      the sections there are
@@ -51,8 +52,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
         setting: Setting::full(),
         is_json: false,
     };
-    let mut rounds = None;
-    let mut dir = None;
+    let (mut rounds, mut dir, mut only) = (None, None, None);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} wants a value"));
         match argument.as_str() {
@@ -60,6 +60,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
             "--json" => wanted.is_json = true,
             "--rounds" => rounds = Some(value()?.parse().map_err(|_| "rounds: not a number")?),
             "--dir" => dir = Some(value()?),
+            "--only" => only = Some(value()?),
             "--list" => {
                 for section in compare::sections() {
                     println!("{:12} {}", section.name, section.what);
@@ -81,6 +82,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
     if let Some(dir) = dir {
         wanted.setting.dir = dir.into();
     }
+    wanted.setting.only = only.unwrap_or_default();
     if wanted.sections.is_empty() {
         wanted.sections = compare::sections().to_vec();
     }

@@ -39,6 +39,8 @@ pub struct Setting {
     pub rounds: usize,
     /// Where directories for files are made.
     pub dir: PathBuf,
+    /// What the name of a case must contain.
+    pub only: String,
 }
 
 /// How often each subject is measured, unless said otherwise.
@@ -52,6 +54,7 @@ impl Setting {
             is_quick: false,
             rounds: ROUNDS,
             dir: std::env::temp_dir(),
+            only: String::new(),
         }
     }
 
@@ -91,8 +94,9 @@ pub fn sections() -> &'static [&'static Section] {
 /// Measures a section; says on standard error what is being measured.
 #[must_use]
 pub fn run(section: &Section, setting: &Setting) -> Vec<CaseResult> {
-    let cases = (section.cases)(setting);
-    let measured = cases.into_iter().map(|mut case| {
+    let cases = (section.cases)(setting).into_iter();
+    let wanted = cases.filter(|case| case.name.contains(&setting.only));
+    let measured = wanted.map(|mut case| {
         eprintln!("{}: {}", section.name, case.name);
         case.measure(setting.rounds)
     });
