@@ -8,6 +8,7 @@ pub mod balance;
 pub mod channel;
 pub mod clock;
 pub mod compactor;
+pub mod foreign;
 pub mod ids;
 pub mod log;
 pub mod pending;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 type Target = fn(&[u8]);
 
 /// The targets by name.
-const TARGETS: [(&str, Target); 6] = [
+const TARGETS: [(&str, Target); 7] = [
     ("entry", entries::entry::check),
     ("frame", entries::frame::check),
+    ("import", entries::import::check),
     ("load_report", entries::load_report::check),
     ("plan", entries::plan::check),
     ("snapshot", entries::snapshot::check),
@@ -67,6 +68,11 @@ fn entry() {
 #[test]
 fn frame() {
     replay("frame");
+}
+
+#[test]
+fn import() {
+    replay("import");
 }
 
 #[test]

@@ -14,7 +14,8 @@ mod vectors;
 
 use deedbook::state::State;
 use deedbook::state::pulsar::{
-    Brokers, PULSAR_METADATA_STORE, PULSAR_SYSTEM_TOPIC, PulsarRecord, Rules, state_named,
+    Brokers, PIP_192, PIP_192_FIRST_DRAFT, PIP_192_SECOND_DRAFT, PULSAR_METADATA_STORE,
+    PULSAR_SYSTEM_TOPIC, PulsarRecord, Rules, state_named,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -244,5 +245,21 @@ fn every_scenario_has_its_test() {
             let id = &row["id"];
             assert!(source.contains(&format!("= {id}, ")), "{file}: {id}");
         }
+    }
+}
+
+/// The page on importing shows each table as it is.
+#[test]
+fn the_page_on_importing_shows_the_tables() {
+    let page = read(Path::new(env!("CARGO_MANIFEST_DIR")), "docs/import.md");
+    for rules in [
+        PULSAR_SYSTEM_TOPIC,
+        PULSAR_METADATA_STORE,
+        PIP_192,
+        PIP_192_SECOND_DRAFT,
+        PIP_192_FIRST_DRAFT,
+    ] {
+        let table = rules.to_markdown();
+        assert!(page.contains(&table), "{} is to be:\n{table}", rules.name);
     }
 }

@@ -167,6 +167,20 @@ pub enum Error {
     /// A log cannot be compacted.
     #[error(transparent)]
     Compact(#[from] compactor::Error),
+    /// No log can begin with what was imported.
+    #[error("no log can begin with what is there: {0}; import it without --out to see all of it")]
+    Founding(#[from] deedbook::foreign::FoundingError),
+    /// An entry of a new log did not count.
+    #[error("an entry of the new log was rejected: {0}")]
+    Founded(#[source] deedbook::state::Rejection),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Unwritable {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A log's members cannot be written.
     #[error(transparent)]
     Registry(#[from] registry::Error),

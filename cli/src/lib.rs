@@ -14,6 +14,7 @@ mod output;
 mod scenario;
 mod watch;
 
+pub use commands::import::{LINE_BYTES_MAX, LISTED_MAX};
 pub use error::Error;
 pub use load::{REPORT_BYTES_MAX, parse_report};
 

@@ -45,22 +45,28 @@ impl<'a> Output<'a> {
 
     /// Prints what a command found: as it displays, or as it serializes.
     pub(crate) fn print<T: Serialize + Display>(&mut self, found: &T) -> Result<(), Error> {
-        let mut text = match self.format {
-            Format::Text => found.to_string(),
+        // What is printed may be larger than what is worth holding twice.
+        let mut out = BufWriter::new(&mut *self.out);
+        let written = match self.format {
+            Format::Text => {
+                let text = found.to_string();
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                write!(out, "{text}{end}")
+            }
             Format::Json => {
                 let schema = SCHEMA;
                 let numbered = Numbered { schema, found };
-                serde_json::to_string_pretty(&numbered)
-                    .map_err(|error| Error::Write(error.into()))?
+                serde_json::to_writer_pretty(&mut out, &numbered)
+                    .map_err(io::Error::from)
+                    .and_then(|()| out.write_all(b"\n"))
             }
         };
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let written = self.out.write_all(text.as_bytes());
-        written
-            .and_then(|()| self.out.flush())
-            .map_err(Error::Write)
+        written.and_then(|()| out.flush()).map_err(Error::Write)
+    }
+
+    /// Where a command writes data that has a form of its own, line by line.
+    pub(crate) fn lines(&mut self) -> &mut dyn Write {
+        &mut *self.out
     }
 
     /// Prints a list of any length, item by item: a line each, or under `key`. With the first

@@ -14,6 +14,7 @@ mod blocks;
 mod bytes;
 pub(crate) mod entry;
 pub(crate) mod frame;
+pub(crate) mod import;
 pub(crate) mod load_report;
 pub(crate) mod plan;
 pub(crate) mod snapshot;

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 13] = [
     &["log"],
     &["snapshot"],
     &["table", "reports"],
-    &["compactor", "receive", "registry", "planner"],
+    &["compactor", "receive", "registry", "planner", "foreign"],
     &["protocol"],
     &["balance"],
     &["channel"],

@@ -1,5 +1,7 @@
 //! The commands. A new one is a module here, a variant of [`Command`] and an arm of its `run`.
 
+mod export;
+pub(crate) mod import;
 mod log;
 mod plan;
 mod simulate;
@@ -11,6 +13,8 @@ use std::io::Write;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Export(export::Export),
+    Import(import::Import),
     Log(log::Log),
     Plan(plan::Plan),
     Simulate(simulate::Simulate),
@@ -24,6 +28,8 @@ impl Command {
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
         match self {
+            Self::Export(command) => command.run(output, err),
+            Self::Import(command) => command.run(output, err),
             Self::Log(command) => command.run(output, err),
             Self::Plan(command) => command.run(output, err),
             Self::Simulate(command) => command.run(output, err),

@@ -3,6 +3,7 @@
 
 mod conventions;
 mod generate;
+mod imports;
 mod keys;
 mod log;
 mod plan_form;
