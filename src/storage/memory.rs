@@ -3,9 +3,11 @@
 //!
 //! What can go wrong, and only when it is asked for: the n-th operation fails, or the process
 //! "dies" there ([`halt_at`](MemoryStorage::halt_at)); a sync fails, after which the bytes it was
-//! to save are lost unless they are written again; the disk fills up in the middle of a write; a
-//! crash loses any part of what was not synced, by sectors and by names
-//! ([`crash`](MemoryStorage::crash)). What was synced is never lost.
+//! to save may be lost unless they are written again, and may be seen no more; the disk fills up
+//! in the middle of a write; a crash loses any part of what was not synced, in any order, by
+//! sectors of any size, by older contents of a sector and by names
+//! ([`crash`](MemoryStorage::crash)); a bit flips ([`flip`](MemoryStorage::flip)). Otherwise what
+//! was synced is never lost.
 
 mod disk;
 
@@ -47,7 +49,7 @@ pub struct MemoryStorage {
 }
 
 /// Everything that handles share. Nothing else is locked while it is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     disk: Disk,
     life: u64,
@@ -62,7 +64,10 @@ struct Faults {
     operation_count: u64,
     fail_at: Option<u64>,
     halt_at: Option<u64>,
+    /// What else the operation with a number fails with.
+    fail_with: Option<ErrorKind>,
     failing_syncs: u64,
+    drops_pages: bool,
     capacity: Option<usize>,
 }
 
@@ -76,8 +81,21 @@ impl MemoryStorage {
     /// An empty directory.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_sector_bytes(disk::SECTOR_BYTES)
+    }
+
+    /// An empty directory on a disk that writes so many bytes in one step, at least 1: a crash
+    /// tears writes between any two of them. Default = 512.
+    #[must_use]
+    pub fn with_sector_bytes(bytes: usize) -> Self {
+        let shared = Shared {
+            disk: Disk::new(bytes),
+            life: 0,
+            is_locked: false,
+            faults: Faults::default(),
+        };
         Self {
-            shared: Arc::default(),
+            shared: Arc::new(Mutex::new(shared)),
             path: PathBuf::from("memory"),
             life: 0,
         }
@@ -101,9 +119,9 @@ impl MemoryStorage {
     }
 
     fn begin_life(&self, shared: &mut Shared) -> Self {
-        let capacity = shared.faults.capacity;
         shared.faults = Faults {
-            capacity,
+            capacity: shared.faults.capacity,
+            drops_pages: shared.faults.drops_pages,
             ..Faults::default()
         };
         shared.is_locked = false;
@@ -122,7 +140,14 @@ impl MemoryStorage {
 
     /// Lets the operation with this number, counted from 1, fail; a write leaves half of its bytes.
     pub fn fail_at(&self, operation: u64) {
-        self.shared.lock().faults.fail_at = Some(operation);
+        self.fail_at_with(operation, ErrorKind::Other);
+    }
+
+    /// As [`fail_at`](Self::fail_at), with what the operating system says.
+    pub fn fail_at_with(&self, operation: u64, kind: ErrorKind) {
+        let faults = &mut self.shared.lock().faults;
+        faults.fail_at = Some(operation);
+        faults.fail_with = Some(kind);
     }
 
     /// Stops the process before the operation with this number, counted from 1: it and everything
@@ -131,10 +156,23 @@ impl MemoryStorage {
         self.shared.lock().faults.halt_at = Some(operation);
     }
 
-    /// Lets the next sync fail, of a file or of the names. What it was to save stays visible, and a
-    /// later sync does not save it.
+    /// Lets the next sync fail, of a file or of the names. What it was to save of a file stays
+    /// visible, may be on the disk, and no later sync saves it.
     pub fn fail_next_sync(&self) {
         self.shared.lock().faults.failing_syncs += 1;
+    }
+
+    /// Whether a failed sync saves every other sector and what it did not save is seen no more, as
+    /// on file systems that drop pages which they cannot write. Default = no, as on those that keep
+    /// them and call them clean.
+    pub fn drop_pages_of_failed_syncs(&self, drops: bool) {
+        self.shared.lock().faults.drops_pages = drops;
+    }
+
+    /// Flips a bit of a file on the disk, counted from the first byte's lowest one; false if there
+    /// is no such file or bit.
+    pub fn flip(&self, name: &str, bit: usize) -> bool {
+        self.shared.lock().disk.flip(name, bit)
     }
 
     /// Limits the bytes of all files together; none lifts the limit.
@@ -179,7 +217,7 @@ impl MemoryStorage {
             return Err(dead(path));
         }
         let verdict = if faults.fail_at == Some(faults.operation_count) {
-            Verdict::Fail
+            Verdict::Fail(faults.fail_with.unwrap_or(ErrorKind::Other))
         } else {
             Verdict::Go
         };
@@ -191,17 +229,14 @@ impl MemoryStorage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Go,
-    Fail,
+    Fail(ErrorKind),
 }
 
 impl Verdict {
     fn check(self, path: &Path) -> Result<(), Error> {
         match self {
             Self::Go => Ok(()),
-            Self::Fail => Err(Error::Io {
-                path: path.to_owned(),
-                kind: ErrorKind::Other,
-            }),
+            Self::Fail(kind) => Err(Error::of(path, &kind.into())),
         }
     }
 }
@@ -211,11 +246,13 @@ impl Faults {
         self.halt_at.is_some_and(|at| self.operation_count >= at)
     }
 
-    /// Whether this sync is one that fails.
-    fn sync_fails(&mut self, verdict: Verdict) -> bool {
-        let asked_for = self.failing_syncs > 0;
-        self.failing_syncs = self.failing_syncs.saturating_sub(1);
-        asked_for || verdict == Verdict::Fail
+    /// What becomes of this sync.
+    fn sync(&mut self, verdict: Verdict) -> Verdict {
+        if self.failing_syncs == 0 {
+            return verdict;
+        }
+        self.failing_syncs -= 1;
+        Verdict::Fail(ErrorKind::Other)
     }
 }
 
@@ -280,10 +317,7 @@ impl Storage for MemoryStorage {
 
     fn sync(&self) -> Result<(), Error> {
         self.change(&self.path, |disk, faults, verdict| {
-            if faults.sync_fails(verdict) {
-                disk.forget_names();
-                return Verdict::Fail.check(&self.path);
-            }
+            faults.sync(verdict).check(&self.path)?;
             disk.sync_names();
             Ok(())
         })
@@ -363,7 +397,7 @@ impl File for MemoryFile {
                 .saturating_add(free);
             let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
             match (verdict, bytes.get(..fits)) {
-                (Verdict::Fail, _) => disk.write(self.inode, offset, half),
+                (Verdict::Fail(_), _) => disk.write(self.inode, offset, half),
                 (Verdict::Go, Some(part)) if part.len() < bytes.len() => {
                     disk.write(self.inode, offset, part);
                     let path = self.path.clone();
@@ -386,12 +420,12 @@ impl File for MemoryFile {
 
     fn sync(&self) -> Result<(), Error> {
         self.change(|disk, faults, verdict| {
-            if faults.sync_fails(verdict) {
-                disk.forget_dirty(self.inode);
-                return Verdict::Fail.check(&self.path);
+            let verdict = faults.sync(verdict);
+            match verdict {
+                Verdict::Go => disk.sync(self.inode),
+                Verdict::Fail(_) => disk.fail_sync(self.inode, faults.drops_pages),
             }
-            disk.sync(self.inode);
-            Ok(())
+            verdict.check(&self.path)
         })
     }
 }

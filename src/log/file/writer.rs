@@ -228,11 +228,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes what a failed write left zeroes again.
+    /// Makes what a failed write left zeroes again, durably: the next frame may go into another
+    /// segment, and what is left behind in this one would be damage after a crash.
     fn scrub(&mut self) -> Result<(), Refusal> {
         if let Some(end) = self.scrub_to {
             write_zeroes(&*self.segment.file, self.segment.offset, end)
                 .map_err(|error| unwritten(&error))?;
+            if self.segment.file.sync().is_err() {
+                self.is_poisoned = true;
+                return Err(Refusal::Poisoned);
+            }
+            self.unsynced_since = None;
             self.scrub_to = None;
         }
         Ok(())

@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many bytes a disk writes in one step.
-const SECTOR_BYTES: usize = 512;
+/// How many bytes a disk writes in one step, if nothing else is asked for.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+/// How many older contents of a sector are remembered.
+const OLDER_MAX: usize = 8;
 
 /// Something that was done and not synced, which a crash may or may not have carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsynced<'a> {
-    /// New bytes of one sector of a file.
+    /// New bytes of one sector of a file, as they were after one of the writes to it. Asked for
+    /// each write, the oldest first; the last one that is kept stands.
     Sector {
         /// The name under which the file was created.
         file: &'a str,
@@ -35,10 +39,19 @@ struct Inode {
     created_as: String,
     live: Vec<u8>,
     durable: Vec<u8>,
-    /// Sectors that the next sync will make durable. A failed sync forgets them: the operating
-    /// system has marked them clean, and only writing them again brings them back.
-    dirty: BTreeSet<usize>,
+    /// Sectors whose live content may not be durable.
+    dirty: BTreeMap<usize, Dirty>,
     size_is_dirty: bool,
+}
+
+/// What a crash may leave of a sector beside its durable content.
+#[derive(Clone, Debug)]
+struct Dirty {
+    /// What it was after writes before the last one.
+    older: Vec<Vec<u8>>,
+    /// Whether the next sync makes it durable. A failed sync ends that: the operating system has
+    /// marked it clean, and only writing it again brings it back.
+    is_syncable: bool,
 }
 
 /// A change of the directory that was not synced.
@@ -50,8 +63,9 @@ enum NameChange {
 }
 
 /// Directory and files. Plain data: who may use it, and what goes wrong, is decided above.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Disk {
+    sector_bytes: usize,
     inodes: BTreeMap<u64, Inode>,
     inode_count: u64,
     live: BTreeMap<String, u64>,
@@ -60,57 +74,99 @@ pub(super) struct Disk {
 }
 
 impl Inode {
-    fn write(&mut self, offset: usize, bytes: &[u8]) {
+    fn write(&mut self, sector_bytes: usize, offset: usize, bytes: &[u8]) {
         let end = offset + bytes.len();
         if self.live.len() < end {
-            self.resize(end);
+            self.resize(sector_bytes, end);
         }
+        self.touch(sector_bytes, offset, end);
         if let Some(target) = self.live.get_mut(offset..end) {
             target.copy_from_slice(bytes);
         }
-        self.dirty.extend(sectors(offset, end));
     }
 
-    fn resize(&mut self, bytes: usize) {
+    fn resize(&mut self, sector_bytes: usize, bytes: usize) {
         let old = self.live.len();
+        // Bytes between the old end and the new one are zeroes, on the disk too.
+        self.touch(sector_bytes, old.min(bytes), bytes);
         self.live.resize(bytes, 0);
         self.size_is_dirty = true;
-        // Bytes between the old end and the new one are zeroes, on the disk too.
-        self.dirty.extend(sectors(old.min(bytes), bytes));
     }
 
-    fn sync(&mut self) {
-        for sector in std::mem::take(&mut self.dirty) {
-            self.make_durable(sector);
+    /// Something is about to change between the two.
+    fn touch(&mut self, sector_bytes: usize, start: usize, end: usize) {
+        for sector in start / sector_bytes..end.div_ceil(sector_bytes) {
+            let now = content(&self.live, sector_bytes, sector);
+            let dirty = self.dirty.entry(sector);
+            let dirty = dirty.and_modify(|dirty| dirty.supersede(now));
+            dirty.or_insert_with(Dirty::new).is_syncable = true;
+        }
+    }
+
+    fn sync(&mut self, sector_bytes: usize) {
+        for (sector, dirty) in std::mem::take(&mut self.dirty) {
+            if dirty.is_syncable {
+                let now = content(&self.live, sector_bytes, sector).to_vec();
+                self.make_durable(sector_bytes, sector, &now);
+            } else {
+                self.dirty.insert(sector, dirty);
+            }
         }
         if std::mem::take(&mut self.size_is_dirty) {
             self.durable.resize(self.live.len(), 0);
         }
     }
 
-    fn make_durable(&mut self, sector: usize) {
-        let start = sector * SECTOR_BYTES;
-        let end = (start + SECTOR_BYTES).min(self.live.len());
-        let Some(source) = self.live.get(start..end) else {
-            return;
-        };
+    /// A sync failed: what it was to save may be on the disk or not, and none that follows will
+    /// save it.
+    fn fail_sync(&mut self) {
+        for dirty in self.dirty.values_mut() {
+            dirty.is_syncable = false;
+        }
+        self.size_is_dirty = false;
+    }
+
+    /// A sync failed when every other sector was saved, and what is on the disk is seen from now
+    /// on.
+    fn fail_sync_and_drop(&mut self, sector_bytes: usize) {
+        for (index, sector) in std::mem::take(&mut self.dirty).into_keys().enumerate() {
+            let now = content(&self.live, sector_bytes, sector).to_vec();
+            if index % 2 == 0 {
+                self.make_durable(sector_bytes, sector, &now);
+                continue;
+            }
+            let start = sector * sector_bytes;
+            let mut seen = content(&self.durable, sector_bytes, sector).to_vec();
+            seen.resize(now.len(), 0);
+            if let Some(live) = self.live.get_mut(start..start + now.len()) {
+                live.copy_from_slice(&seen);
+            }
+        }
+        self.durable.resize(self.live.len(), 0);
+        self.size_is_dirty = false;
+    }
+
+    fn make_durable(&mut self, sector_bytes: usize, sector: usize, content: &[u8]) {
+        let start = sector * sector_bytes;
+        let end = start + content.len();
         if self.durable.len() < end {
             self.durable.resize(end, 0);
         }
         if let Some(target) = self.durable.get_mut(start..end) {
-            target.copy_from_slice(source);
+            target.copy_from_slice(content);
         }
     }
 
-    fn crash(&mut self, keep: &mut dyn FnMut(Unsynced<'_>) -> bool) {
+    fn crash(&mut self, sector_bytes: usize, keep: &mut dyn FnMut(Unsynced<'_>) -> bool) {
         let file = self.created_as.clone();
-        for sector in std::mem::take(&mut self.dirty) {
-            let offset = (sector * SECTOR_BYTES) as u64;
-            if keep(Unsynced::Sector {
-                file: &file,
-                offset,
-            }) {
-                self.make_durable(sector);
+        for (sector, dirty) in std::mem::take(&mut self.dirty) {
+            let offset = (sector * sector_bytes) as u64;
+            let now = content(&self.live, sector_bytes, sector).to_vec();
+            for written in dirty.older.iter().chain([&now]) {
+                let file = &file;
+                if keep(Unsynced::Sector { file, offset }) {
+                    self.make_durable(sector_bytes, sector, written);
+                }
             }
         }
         let bytes = self.live.len() as u64;
@@ -121,8 +177,28 @@ impl Inode {
     }
 }
 
-fn sectors(start: usize, end: usize) -> std::ops::Range<usize> {
-    start / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)
+impl Dirty {
+    fn new() -> Self {
+        Self {
+            older: Vec::new(),
+            is_syncable: true,
+        }
+    }
+
+    /// What stood there until now is an older content.
+    fn supersede(&mut self, content: &[u8]) {
+        if self.older.len() == OLDER_MAX {
+            self.older.remove(0);
+        }
+        self.older.push(content.to_vec());
+    }
+}
+
+/// The bytes of a sector, as far as the file goes.
+fn content(bytes: &[u8], sector_bytes: usize, sector: usize) -> &[u8] {
+    let start = (sector * sector_bytes).min(bytes.len());
+    let end = (start + sector_bytes).min(bytes.len());
+    bytes.get(start..end).unwrap_or_default()
 }
 
 impl NameChange {
@@ -147,6 +223,17 @@ impl NameChange {
 }
 
 impl Disk {
+    pub(super) fn new(sector_bytes: usize) -> Self {
+        Self {
+            sector_bytes: sector_bytes.max(1),
+            inodes: BTreeMap::new(),
+            inode_count: 0,
+            live: BTreeMap::new(),
+            durable: BTreeMap::new(),
+            unsynced: Vec::new(),
+        }
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.live.keys().cloned().collect()
     }
@@ -194,11 +281,6 @@ impl Disk {
         self.durable.clone_from(&self.live);
     }
 
-    /// What a failed sync of the directory leaves: nobody knows any more what is to be synced.
-    pub(super) fn forget_names(&mut self) {
-        self.unsynced.clear();
-    }
-
     pub(super) fn size(&self, inode: u64) -> usize {
         self.inodes.get(&inode).map_or(0, |inode| inode.live.len())
     }
@@ -220,27 +302,45 @@ impl Disk {
 
     pub(super) fn write(&mut self, inode: u64, offset: usize, bytes: &[u8]) {
         if let Some(inode) = self.inodes.get_mut(&inode) {
-            inode.write(offset, bytes);
+            inode.write(self.sector_bytes, offset, bytes);
         }
     }
 
     pub(super) fn resize(&mut self, inode: u64, bytes: usize) {
         if let Some(inode) = self.inodes.get_mut(&inode) {
-            inode.resize(bytes);
+            inode.resize(self.sector_bytes, bytes);
         }
     }
 
     pub(super) fn sync(&mut self, inode: u64) {
         if let Some(inode) = self.inodes.get_mut(&inode) {
-            inode.sync();
+            inode.sync(self.sector_bytes);
         }
     }
 
-    pub(super) fn forget_dirty(&mut self, inode: u64) {
-        if let Some(inode) = self.inodes.get_mut(&inode) {
-            inode.dirty.clear();
-            inode.size_is_dirty = false;
+    /// A sync of the file failed; `drops` says whether what was not saved is seen no more.
+    pub(super) fn fail_sync(&mut self, inode: u64, drops: bool) {
+        match self.inodes.get_mut(&inode) {
+            Some(inode) if drops => inode.fail_sync_and_drop(self.sector_bytes),
+            Some(inode) => inode.fail_sync(),
+            None => {}
         }
+    }
+
+    /// Flips a bit of a file, as it is seen and as it is durable; false if it has no such bit.
+    pub(super) fn flip(&mut self, name: &str, bit: usize) -> bool {
+        let inode = self.live.get(name).copied();
+        let Some(inode) = inode.and_then(|inode| self.inodes.get_mut(&inode)) else {
+            return false;
+        };
+        let mut is_there = false;
+        for bytes in [&mut inode.live, &mut inode.durable] {
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
+                is_there = true;
+            }
+        }
+        is_there
     }
 
     /// Leaves only what is durable, and of the rest what `keep` says.
@@ -256,7 +356,7 @@ impl Disk {
         let named: BTreeSet<u64> = self.durable.values().copied().collect();
         self.inodes.retain(|number, _| named.contains(number));
         for inode in self.inodes.values_mut() {
-            inode.crash(keep);
+            inode.crash(self.sector_bytes, keep);
         }
     }
 }

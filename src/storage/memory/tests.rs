@@ -72,7 +72,7 @@ fn a_failed_sync_loses_what_it_was_to_save_until_it_is_written_again() {
     assert!(file.sync().is_err());
     file.sync().unwrap();
     assert_eq!(bytes(&storage, "a")[..10], [2; 10], "it is still seen");
-    let storage = storage.crash(|_| true);
+    let storage = storage.crash(|_| false);
     assert_eq!(bytes(&storage, "a")[..10], [1; 10]);
 
     let file = storage.open("a", Access::Write).unwrap();
@@ -149,4 +149,62 @@ fn zeroes_fill_exactly_what_was_asked_for() {
     let found = bytes(&storage, "a");
     assert_eq!(found.len(), 200_000);
     assert_eq!(found.iter().filter(|&&byte| byte == 1).count(), 10);
+}
+
+#[test]
+fn what_a_failed_sync_was_to_save_may_be_on_the_disk() {
+    for (keep, expected) in [(false, 1), (true, 2)] {
+        let (storage, file) = durable();
+        file.write_at(0, &[2; 10]).unwrap();
+        storage.fail_next_sync();
+        assert!(file.sync().is_err());
+        assert_eq!(bytes(&storage.crash(|_| keep), "a")[..10], [expected; 10]);
+    }
+}
+
+#[test]
+fn pages_that_a_failed_sync_drops_are_seen_no_more() {
+    let (storage, file) = durable();
+    storage.drop_pages_of_failed_syncs(true);
+    file.write_at(0, &[2; 1024]).unwrap();
+    storage.fail_next_sync();
+    assert!(file.sync().is_err());
+    let seen = bytes(&storage, "a");
+    assert_eq!((seen[511], seen[512]), (2, 1), "half of it was saved");
+    assert_eq!(bytes(&storage.crash(|_| true), "a"), seen);
+}
+
+#[test]
+fn a_crash_may_leave_an_older_content_of_a_sector() {
+    for kept in 0..3 {
+        let (storage, file) = durable();
+        (2..=4).for_each(|byte| file.write_at(0, &[byte; 4]).unwrap());
+        let mut asked = 0;
+        let after = storage.crash(|_| {
+            asked += 1;
+            asked == kept + 1
+        });
+        assert_eq!(bytes(&after, "a")[..4], [2 + kept; 4]);
+    }
+}
+
+#[test]
+fn a_disk_with_sectors_of_a_byte_tears_anywhere() {
+    let storage = MemoryStorage::with_sector_bytes(1);
+    let file = storage.create("a").unwrap();
+    file.write_at(0, &[1; 8]).unwrap();
+    file.sync().unwrap();
+    storage.sync().unwrap();
+    file.write_at(0, &[2; 8]).unwrap();
+    let torn = storage.crash(|change| matches!(change, Unsynced::Sector { offset: 3 | 5, .. }));
+    assert_eq!(bytes(&torn, "a"), [1, 1, 1, 2, 1, 2, 1, 1]);
+}
+
+#[test]
+fn a_flipped_bit_is_seen_and_durable() {
+    let (storage, _file) = durable();
+    assert!(storage.flip("a", 11));
+    assert!(!storage.flip("a", 16_000) && !storage.flip("b", 0));
+    assert_eq!(bytes(&storage, "a")[..3], [1, 1 ^ 8, 1]);
+    assert_eq!(bytes(&storage.crash(|_| false), "a")[1], 1 ^ 8);
 }
