@@ -191,12 +191,15 @@ pub(super) fn read_tail(
             Step::Bad(found) => found,
         };
         let rest = reader.read_rest()?;
-        if reader.find_proof()?.is_none() {
+        if rest.iter().all(|&byte| byte == 0) {
             break rest;
         }
+        let is_proven = reader.find_proof()?.is_some();
         step = reader.read_frame()?;
-        if !matches!(step, Step::Frame(_)) {
-            return Err(reader.damaged(found));
+        match step {
+            Step::Frame(_) => {}
+            _ if is_proven => return Err(reader.damaged(found)),
+            _ => break rest,
         }
     };
     let bytes = rest

@@ -132,6 +132,11 @@ fn look(storage: &dyn Storage, listing: &Listing) -> Result<Stat, OpenError> {
     }
     let last = chain.segments.last().copied().unwrap_or_default();
     let tail = recovery::read_tail(storage, last, chain.log)?;
+    if !directory::segments(storage)?.contains(&last) {
+        // It was trimmed meanwhile, and what was read may be of its next life.
+        let path = storage.path().join(directory::segment_name(last));
+        return Err(storage::Error::NotFound { path }.into());
+    }
     recovery::check_end(
         listing.snapshots.last().copied().unwrap_or_default(),
         tail.next(),

@@ -201,7 +201,8 @@ impl<'a> Verification<'a> {
         {
             self.report.flaw = recovery::check_end(newest, last.end).err();
         }
-        if self.report.is_sound() || self.attempts >= ATTEMPTS_MAX {
+        let is_quiet = self.report.is_sound() && self.report.cut.is_none();
+        if is_quiet || self.attempts >= ATTEMPTS_MAX {
             return Ok(false);
         }
         let now = directory::list(self.storage)?;
