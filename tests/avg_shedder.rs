@@ -205,7 +205,7 @@ fn noise_among_partners_does_not_put_off_what_is_due() {
     }
 }
 
-/// Nine idle brokers and one with a bundle of 10 MB/s: to move it would only move the problem.
+/// E8: nine idle brokers and one with a bundle of 10 MB/s: to move it would only move the problem.
 #[test]
 fn one_big_bundle_stays() {
     for ratio in [0.5, 1.0] {
@@ -380,7 +380,7 @@ fn a_bundle_that_two_brokers_list_moves_once_at_most() {
     }
 }
 
-/// A destination whose report does not show what it was given gets no more meanwhile.
+/// E8: a destination whose report does not show what it was given gets no more meanwhile.
 #[test]
 fn one_destination_is_not_flooded_before_it_reports() {
     let config = Config {

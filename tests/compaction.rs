@@ -36,6 +36,7 @@ fn compaction_in_the_middle_of_an_assignment() {
     );
 }
 
+/// B4: a newcomer takes up what is in flight.
 #[test]
 fn compaction_in_the_middle_of_a_transfer() {
     let mut book = Book::with_owner();
@@ -77,9 +78,9 @@ fn split_parent() -> Book {
     book
 }
 
-/// Owned -> Splitting -> gone -> Assigning -> Owned would give the keys two owners. In the original
-/// whatever comes first for an absent bundle passes. Here a bundle is born only with its namespace
-/// or by a split, so no command can bring the parent back, whichever version it names.
+/// B4: Owned -> Splitting -> gone -> Assigning -> Owned would give the keys two owners. In the
+/// original whatever comes first for an absent bundle passes. Here a bundle is born only with its
+/// namespace or by a split, so no command can bring the parent back, whichever version it names.
 #[test]
 fn a_delayed_command_does_not_revive_a_parent_that_is_gone() {
     let mut book = split_parent();
@@ -241,6 +242,7 @@ fn b18_of_two_changes_of_one_version_one_stands() {
     }
 }
 
+/// B18: a view that has another record under the same version is not taken for the same.
 #[test]
 fn b18_the_difference_sees_more_than_versions() {
     let ours = Book::with_owner().table;

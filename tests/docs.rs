@@ -169,3 +169,44 @@ fn every_decision_is_in_the_index() {
         );
     }
 }
+
+/// The comment above a test of a file; none if there is no such test.
+fn above(source: &str, test: &str) -> Option<String> {
+    let (before, _) = source.split_once(&format!("fn {test}("))?;
+    let lines = before.lines().rev().skip(1);
+    let lines = lines.take_while(|line| {
+        let line = line.trim();
+        line.starts_with("///") || line.starts_with("#[")
+    });
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The tables of docs/testing.md: each test that is named exists, and says for which report it is.
+#[test]
+fn every_test_that_is_named_exists() {
+    let mut named = 0;
+    for line in read(&root().join("docs/testing.md")).lines() {
+        let Some(cells) = cells(line) else { continue };
+        let report = cells[0];
+        let mut source = String::new();
+        let last = cells[cells.len() - 1];
+        for name in last.split('`').skip(1).step_by(2) {
+            if Path::new(name)
+                .extension()
+                .is_some_and(|extension| extension == "rs")
+            {
+                source = read(&root().join(name));
+                continue;
+            }
+            let comment = above(&source, name);
+            let comment = comment.unwrap_or_else(|| panic!("{report}: there is no test {name}"));
+            let is_report = matches!(report.as_bytes(), [b'B' | b'C' | b'E', b'0'..=b'9', ..]);
+            assert!(
+                !is_report || comment.contains(report),
+                "{name} says nothing of {report}"
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 70, "only {named} tests are named");
+}

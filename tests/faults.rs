@@ -103,6 +103,7 @@ fn a_log_that_ends_before_its_snapshot_is_not_opened() {
     assert_eq!(inspect::verify(&storage).unwrap().flaw, Some(expected));
 }
 
+/// E12: what a failed compaction left does not come back.
 #[test]
 fn a_snapshot_that_was_not_committed_leaves_nothing_behind() {
     let names = |storage: &MemoryStorage| {

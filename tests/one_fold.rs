@@ -183,6 +183,7 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
+    /// CT-02: whoever reads plainly and whoever reads compacted output end alike.
     #[test]
     fn i1_readers_of_any_pace_arrive_at_one_table(
         steps in steps(1..120),

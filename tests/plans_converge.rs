@@ -62,8 +62,8 @@ fn closed_cluster() -> impl Strategy<Value = ClusterLoad> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// I12: under constant load each move lowers the potential, and after finitely many there is
-    /// quiet.
+    /// E7, I12: under constant load each move lowers the potential, and after finitely many there
+    /// is quiet.
     #[test]
     fn plans_converge(
         mut load in closed_cluster(),

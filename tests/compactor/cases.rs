@@ -42,7 +42,7 @@ fn a_report_says_what_was_done() {
     assert_eq!((nothing.rows_after, nothing.bytes_written), (4, 0));
 }
 
-/// An entry whose rows fill many blocks is read whole.
+/// C1: an entry whose rows fill many blocks is read whole.
 #[test]
 fn an_entry_larger_than_a_block_stays_whole() {
     let mut cluster = Cluster::new();
@@ -72,8 +72,8 @@ fn an_entry_larger_than_a_block_stays_whole() {
     assert_eq!(cluster.table.row_count(), 1_002);
 }
 
-/// A view has read {x, y}. Then x ends, unread, and two more compactions run, the second of which
-/// knows nothing of x: the view is told once that x is gone.
+/// C4: a view has read {x, y}. Then x ends, unread, and two more compactions run, the second of
+/// which knows nothing of x: the view is told once that x is gone.
 #[test]
 fn a_reader_that_lags_hears_of_removals_that_no_entry_tells_any_more() {
     let mut cluster = Cluster::new();
@@ -96,7 +96,8 @@ fn a_reader_that_lags_hears_of_removals_that_no_entry_tells_any_more() {
     assert_eq!(view.changes.len(), 3, "x gone, z new, y assigned");
 }
 
-/// What was compacted stays when its entries are gone: each compaction builds on the one before.
+/// C7: what was compacted stays when its entries are gone: each compaction builds on the one
+/// before.
 #[test]
 fn compacting_again_after_trimming_loses_nothing() {
     let mut cluster = Cluster::new();
@@ -117,8 +118,8 @@ fn compacting_again_after_trimming_loses_nothing() {
     assert_eq!(earliest.changes.len(), 9);
 }
 
-/// A second attempt overtakes the first after each of its steps: the horizon stays where the second
-/// put it, and readers see its snapshot.
+/// C8: a second attempt overtakes the first after each of its steps: the horizon stays where the
+/// second put it, and readers see its snapshot.
 #[test]
 fn a_slower_attempt_is_refused_wherever_it_is_overtaken() {
     let mut overtaken = 0;
@@ -173,7 +174,7 @@ fn an_attempt_of_an_epoch_that_is_over_is_refused() {
     }
 }
 
-/// What is appended while an attempt works is behind its snapshot, not lost under it.
+/// C9: what is appended while an attempt works is behind its snapshot, not lost under it.
 #[test]
 fn entries_appended_between_any_two_steps_are_kept() {
     let mut cluster = Cluster::new();
@@ -221,7 +222,7 @@ fn an_end_that_was_fixed_before_is_kept() {
     assert_eq!(beyond.horizon_after, cluster.table.next());
 }
 
-/// However a log ends, compaction of it does.
+/// C10: however a log ends, compaction of it does.
 #[test]
 fn logs_of_every_shape_are_compacted_to_their_end() {
     type Shape = (&'static str, fn(&mut Cluster), u64);
@@ -289,8 +290,9 @@ fn a_log_without_anything_is_left_alone() {
     assert!(log.snapshot().unwrap().is_none());
 }
 
-/// The process ends after each step. Readers that had read any part of the log by then come to what
-/// the log says, the horizon never moves back, and what was left undone is done the next time.
+/// C16, E12: the process ends after each step. Readers that had read any part of the log by then
+/// come to what the log says, the horizon never moves back, and what was left undone is done the
+/// next time.
 #[test]
 fn after_each_step_every_reader_comes_to_the_same_end() {
     let mut stopped_while = Vec::new();

@@ -317,9 +317,9 @@ fn any_record(way: usize, who: usize) -> Option<Record> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Random operations against the whole history kept beside: after each one the snapshot is the
-    /// fold of what lies below its horizon, and in the end every reader, wherever it was, knows
-    /// what the whole log says and was told each change.
+    /// B28, CT-01: random operations against the whole history kept beside: after each one the
+    /// snapshot is the fold of what lies below its horizon, and in the end every reader, wherever
+    /// it was, knows what the whole log says and was told each change.
     #[test]
     fn snapshot_and_tail_fold_to_what_the_whole_log_folds_to(
         ops in prop::collection::vec(op(), 1..150)

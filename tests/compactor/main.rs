@@ -13,6 +13,10 @@ mod support;
 
 mod cases;
 mod cluster;
+mod field_reports;
 mod histories;
+mod keys;
+mod peer_scenarios;
+mod peer_views;
 mod refusals;
 mod worker;

@@ -59,7 +59,7 @@ fn a_living_broker_that_is_slow_is_left_alone() {
     until(&mut cluster, seconds(5), &divided, State::Deleted);
 }
 
-/// The destination lives, but does not take what it was promised.
+/// E10: the destination lives, but does not take what it was promised.
 #[test]
 fn a_promise_that_is_not_kept_goes_to_another() {
     let delays = Delays {

@@ -171,7 +171,7 @@ fn absent_bundles_and_namespaces_are_said_to_be_so() {
     assert_eq!(answer(&mut cluster, "a", request), Answer::Refused(unknown));
 }
 
-/// The end of a look-up must not depend on another look-up: each one alone sets going what it
+/// B28: the end of a look-up must not depend on another look-up: each one alone sets going what it
 /// needs.
 #[test]
 fn a_lost_race_to_assign_is_answered_by_its_winner() {

@@ -12,6 +12,7 @@
 
 mod assign;
 mod closing;
+mod field_reports;
 mod leader;
 mod look_ups;
 mod move_away;

@@ -104,8 +104,8 @@ fn a_destination_that_dies_is_replaced() {
     assert!(matches!(answer, Answer::Superseded { .. }), "{answer:?}");
 }
 
-/// Someone chose a destination for an owner's bundle whose answer comes late: it was overridden
-/// meanwhile, and its late word is not heard.
+/// E10: someone chose a destination for an owner's bundle whose answer comes late: it was
+/// overridden meanwhile, and its late word is not heard.
 #[test]
 fn a_late_release_after_an_override_changes_nothing() {
     let mut cluster = owned_by(&["a", "b", "c"], &["b"]);

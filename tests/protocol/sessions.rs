@@ -49,8 +49,8 @@ fn whoever_waits_at_a_broker_that_loses_its_session_hears_that_the_outcome_is_un
     );
 }
 
-/// A process that has the name of a dead one is not that one: it owns nothing by the old record,
-/// and waits until the other cannot serve any more, wherever it may be.
+/// E9: a process that has the name of a dead one is not that one: it owns nothing by the old
+/// record, and waits until the other cannot serve any more, wherever it may be.
 #[test]
 fn a_new_incarnation_takes_over_after_the_delay_with_a_new_fence() {
     let mut cluster = owned_by(&["a"], &["a"]);
@@ -81,8 +81,8 @@ fn a_new_incarnation_takes_over_after_the_delay_with_a_new_fence() {
     assert_eq!(cluster.is_mine(&broker("a"), &bundle), Some(after.fence));
 }
 
-/// The old incarnation was letting go: the new one finishes that without waiting for a round of the
-/// leader.
+/// E9: the old incarnation was letting go: the new one finishes that without waiting for a round of
+/// the leader.
 #[test]
 fn a_new_incarnation_finishes_what_the_old_one_let_go_of() {
     let mut cluster = owned_by(&["a", "b"], &["b"]);

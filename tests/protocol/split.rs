@@ -55,7 +55,7 @@ fn the_parent_is_served_while_its_split_is_prepared() {
     assert!(matches!(answer, Answer::Served { broker, .. } if broker.as_str() == "a"));
 }
 
-/// The cuts stand in the log: whoever finishes the split makes the same children, once.
+/// B22: the cuts stand in the log: whoever finishes the split makes the same children, once.
 #[test]
 fn a_split_is_finished_after_its_broker_came_back() {
     let mut cluster = owned_by(&["a", "b"], &["a"]);
@@ -115,7 +115,7 @@ fn two_who_ask_for_the_same_split_share_it() {
     assert_eq!(lines(&cluster, &["log ", "=> Splitting"]).len(), 1);
 }
 
-/// The parent's end leaves the table after a while, and nothing else does.
+/// E1: the parent's end leaves the table after a while, and nothing else does.
 #[test]
 fn only_old_tombstones_are_removed() {
     let mut config = config();
