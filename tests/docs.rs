@@ -190,6 +190,9 @@ fn every_test_that_is_named_exists() {
         let report = cells[0];
         let mut source = String::new();
         let last = cells[cells.len() - 1];
+        if !last.contains(".rs`") {
+            continue;
+        }
         for name in last.split('`').skip(1).step_by(2) {
             if Path::new(name)
                 .extension()
@@ -209,4 +212,41 @@ fn every_test_that_is_named_exists() {
         }
     }
     assert!(named > 70, "only {named} tests are named");
+}
+
+/// A mutant proves something only while it applies: the lines that it takes away, with those
+/// around them, stand in the file once. And each one has its row, which says who notices it.
+#[test]
+fn every_mutant_applies_and_has_a_row() {
+    let folder = root().join("tests/mutants");
+    let page = read(&root().join("docs/testing.md"));
+    let mut patches: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    patches.sort();
+    assert!(patches.len() >= 10);
+    for path in &patches {
+        let patch = read(path);
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap();
+        let mut lines = patch.lines();
+        let what = lines.next().unwrap().strip_prefix("Breaks: ").unwrap();
+        assert!(lines.next().unwrap().starts_with("Tests: "), "{name}");
+        assert!(
+            page.contains(&format!("| {name} | {what} | `")),
+            "{name} has no row"
+        );
+        let file = patch
+            .lines()
+            .find_map(|line| line.strip_prefix("+++ b/"))
+            .unwrap();
+        for hunk in patch.split("\n@@ ").skip(1) {
+            let lines = hunk.lines().skip(1);
+            let old = lines.filter_map(|line| line.strip_prefix([' ', '-']));
+            let old: Vec<_> = old.collect();
+            let source = read(&root().join(file));
+            let there = source.matches(&old.join("\n")).count();
+            assert_eq!(there, 1, "{name}: {file} has changed; make the patch anew");
+        }
+    }
 }

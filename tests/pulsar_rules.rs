@@ -21,8 +21,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use vectors::ownership::{CONFLICTS, STATES, judge_conflict, judge_states};
-use vectors::summary::{Agreement, Summary};
+use vectors::ownership::{CONFLICTS, STATES, judge_conflict, judge_file};
+use vectors::summary::Agreement;
 
 fn sample() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -41,33 +41,18 @@ fn read(folder: &Path, file: &str) -> String {
     fs::read_to_string(folder.join(file)).unwrap()
 }
 
-fn judge_conflicts(text: &str) -> Summary {
-    let mut summary = Summary::default();
-    for line in text.lines() {
-        summary.add(line, vec![judge_conflict(line).unwrap()]);
-    }
-    summary
-}
-
 #[test]
-fn recorded_conflicts_are_decided_alike() {
-    let file = format!("{CONFLICTS}.jsonl");
-    for folder in [Some(sample()), full_set()].into_iter().flatten() {
-        let summary = judge_conflicts(&read(&folder, &file));
-        println!("{}: {summary}", folder.join(&file).display());
-        assert_eq!(summary.different, 0, "{:?}", summary.first_difference);
-        assert!(summary.exact > 1_500, "{summary}");
-    }
-}
-
-#[test]
-fn recorded_tables_are_ours_too() {
-    let file = format!("{STATES}.json");
-    for folder in [Some(sample()), full_set()].into_iter().flatten() {
-        let summary = judge_states(&read(&folder, &file)).unwrap();
-        println!("{}: {summary}", folder.join(&file).display());
-        assert_eq!(summary.different, 0, "{:?}", summary.first_difference);
-        assert!(summary.exact > 250, "{summary}");
+fn recorded_conflicts_and_tables_are_decided_alike() {
+    for (file, least) in [
+        (format!("{CONFLICTS}.jsonl"), 1_500),
+        (format!("{STATES}.json"), 250),
+    ] {
+        for folder in [Some(sample()), full_set()].into_iter().flatten() {
+            let summary = judge_file(&folder.join(&file)).unwrap().unwrap();
+            println!("{}: {summary}", folder.join(&file).display());
+            assert_eq!(summary.different, 0, "{:?}", summary.first_difference);
+            assert!(summary.exact > least, "{summary}");
+        }
     }
 }
 

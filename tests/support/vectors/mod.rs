@@ -70,6 +70,9 @@ fn known() -> String {
 
 /// Judges a whole file.
 pub(crate) fn judge_file(path: &Path) -> Result<Summary, Failure> {
+    if let Some(judged) = ownership::judge_file(path) {
+        return judged;
+    }
     let file = File::open(path).map_err(|error| Failure::Unreadable {
         path: path.to_owned(),
         error,
@@ -127,7 +130,8 @@ pub(crate) fn known_files(folder: &Path) -> Result<Vec<PathBuf>, IoError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|ext| ext == "jsonl") && by_name(&path).is_some() {
+        let is_lines = path.extension().is_some_and(|ext| ext == "jsonl");
+        if is_lines && by_name(&path).is_some() || ownership::is_known(&path) {
             files.push(path);
         }
     }

@@ -1,7 +1,7 @@
 //! Judges the rules of ownership: rows of recorded conflicts, and tables of transitions.
 
-use super::Wrong;
 use super::summary::{Agreement, Summary};
+use super::{Failure, Wrong};
 use deedbook::state::State;
 use deedbook::state::pulsar::{
     Brokers, PIP_192, PIP_192_FIRST_DRAFT, PIP_192_SECOND_DRAFT, PULSAR_METADATA_STORE,
@@ -10,12 +10,52 @@ use deedbook::state::pulsar::{
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How the name of a file of conflicts begins.
 pub(crate) const CONFLICTS: &str = "conflict_matrix";
 
 /// How the name of a file of tables begins.
 pub(crate) const STATES: &str = "state_matrix";
+
+/// The names of the tables that rows of conflicts belong to.
+const TABLES: [&str; 3] = ["version_rules", "broker_rules", "older_broker_rules"];
+
+/// Whether a file is known by its name to hold conflicts or tables.
+pub(crate) fn is_known(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(CONFLICTS) || name.starts_with(STATES))
+}
+
+/// Judges a file of conflicts or of tables, whatever it is called; none if it is neither.
+pub(crate) fn judge_file(path: &Path) -> Option<Result<Summary, Failure>> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let begins = |table: &&str| text.starts_with(&format!("[\"{table}\""));
+    if TABLES.iter().any(begins) {
+        return Some(judge_conflicts(path, &text));
+    }
+    let is_table = text.starts_with('{') && text.contains("\"valid_transition\"");
+    let malformed = |wrong| Failure::Malformed {
+        path: path.to_owned(),
+        line: 1,
+        wrong,
+    };
+    is_table.then(|| judge_states(&text).map_err(malformed))
+}
+
+/// Judges the rows of a file.
+pub(crate) fn judge_conflicts(path: &Path, text: &str) -> Result<Summary, Failure> {
+    let mut summary = Summary::default();
+    for (line, row) in (1..).zip(text.lines()) {
+        let malformed = |wrong| Failure::Malformed {
+            path: path.to_owned(),
+            line,
+            wrong,
+        };
+        summary.add(row, vec![judge_conflict(row).map_err(malformed)?]);
+    }
+    Ok(summary)
+}
 
 /// A broker as recorded: missing, or a name that may be empty.
 type Name = Option<String>;
