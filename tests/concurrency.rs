@@ -1,6 +1,6 @@
-//! The log in files and answers that come later, under thread schedules that a checker chooses:
-//! at random, and by priorities that change a few times (PCT), which finds what needs few but
-//! exact switches.
+//! The log in files, answers that come later and receiver queues, under thread schedules that a
+//! checker chooses: at random, and by priorities that change a few times (PCT), which finds what
+//! needs few but exact switches.
 //!
 //! Built with `--cfg shuttle` alone: `scripts/verify shuttle`. A failure prints its schedule; give
 //! that to `shuttle::replay` to see it again. `SCHEDULES=n` tries so many of each kind.
@@ -8,6 +8,8 @@
 #![cfg(test)]
 
 mod files;
+#[path = "concurrency/receive.rs"]
+mod receive;
 
 use deedbook::clock::ManualClock;
 use deedbook::ids::Position;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The constants that documents may name in a table, as `` | `NAME` | value | ``.
-const CONSTANTS: [(&str, usize); 18] = [
+const CONSTANTS: [(&str, usize); 19] = [
     ("NAME_BYTES_MAX", ids::NAME_BYTES_MAX),
     ("ENTRY_BYTES_MAX", log::ENTRY_BYTES_MAX),
     ("CHANGES_MAX", state::CHANGES_MAX),
@@ -20,6 +20,7 @@ const CONSTANTS: [(&str, usize); 18] = [
     ("QUEUE_SIZE_MAX", receive::QUEUE_SIZE_MAX),
     ("BATCH_COUNT_MAX", receive::BATCH_COUNT_MAX),
     ("BATCH_BYTES_MAX", receive::BATCH_BYTES_MAX),
+    ("RESERVE_BYTES_MAX", receive::RESERVE_BYTES_MAX as usize),
     (
         "GROWTH_STOPS_PERCENT",
         receive::GROWTH_STOPS_PERCENT as usize,

@@ -6,12 +6,10 @@ use super::command::{
 use super::compaction::{Compaction, Standing};
 use super::workers::Workers;
 use crate::clock::Clock;
-use crate::ids::BundleId;
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
-use crate::state::Row;
 use crate::sync::{Condvar, Mutex, RwLock};
-use crate::table::Error;
+use crate::table::{Error, RowChange};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -36,7 +34,7 @@ pub(super) enum Mail {
 }
 
 /// Called with each change of a row, in log order, after the table has it and outside all locks.
-pub(super) type Listener = Box<dyn FnMut(&BundleId, Option<&Row>) -> Interest + Send>;
+pub(super) type Listener = Box<dyn FnMut(&RowChange) -> Interest + Send>;
 
 /// Whether a listener wants to hear more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,11 +192,11 @@ impl Shared {
         }
     }
 
-    fn tell(&self, bundle: &BundleId, row: Option<&Row>) {
+    fn tell(&self, change: &RowChange) {
         let mut listeners = std::mem::take(&mut *self.listeners.lock());
         // A listener that panics is dropped; the others hear on.
         listeners.retain_mut(|listener| {
-            let told = catch_unwind(AssertUnwindSafe(|| listener(bundle, row)));
+            let told = catch_unwind(AssertUnwindSafe(|| listener(change)));
             matches!(told, Ok(Interest::Stays))
         });
         let mut added = self.listeners.lock();
@@ -311,12 +309,12 @@ fn carry_out(
             Effect::Answer { ticket, answer } => shared.answer(ticket, answer),
             Effect::Applied(applied) => {
                 for change in applied.outcome.iter().flatten() {
-                    shared.tell(&change.bundle, change.after.as_ref());
+                    shared.tell(change);
                 }
             }
             Effect::Jumped { changes, .. } => {
                 for change in &changes {
-                    shared.tell(&change.bundle, change.after.as_ref());
+                    shared.tell(change);
                 }
             }
             Effect::Closed(report) => {

@@ -1,12 +1,13 @@
 //! A reader that takes no part: it follows the log and answers who owns what.
 
 use super::cluster::Cluster;
+use super::subscription::{Feeder, Subscription, SubscriptionConfig};
 use super::tail::{STOP_CHECK, is_passing};
 use crate::ids::{BundleId, Position, Topic};
 use crate::log::{EventLog, Payload, TailItem};
 use crate::state::Row;
 use crate::sync::{Condvar, Mutex, RwLock};
-use crate::table::{Error, Feed, FeedItem, Table};
+use crate::table::{Error, Feed, FeedItem, RowChange, Table};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -42,6 +43,8 @@ struct Shared {
     /// changed, never inside its lock.
     progress: Mutex<Progress>,
     moved: Condvar,
+    /// Guards who subscribed. Taken out while they are told, so that nobody is woken inside.
+    feeders: Mutex<Vec<Feeder>>,
     stop: AtomicBool,
 }
 
@@ -76,6 +79,7 @@ impl Follower {
             }),
             table: RwLock::new(table),
             moved: Condvar::new(),
+            feeders: Mutex::default(),
             stop: AtomicBool::new(false),
         });
         let worker = Arc::clone(&shared);
@@ -106,6 +110,15 @@ impl Follower {
             let found = table.at_key(topic.namespace(), topic.key());
             found.map(|(bundle, row)| (bundle.clone(), row.clone()))
         })
+    }
+
+    /// The changes of the table from now on, for whoever reads them at its own pace: however slow
+    /// that is, the follower goes on. Ends with the follower.
+    #[must_use = "dropped, it ends"]
+    pub fn subscribe(&self, config: &SubscriptionConfig) -> Subscription {
+        let (subscription, feeder) = Subscription::new(config);
+        self.shared.feeders.lock().push(feeder);
+        subscription
     }
 
     /// Waits until everything up to `position` is in the table. Says whether that came in time.
@@ -156,29 +169,51 @@ impl Shared {
             drop(progress);
             self.moved.notify_all();
             if failed {
-                return;
+                break;
             }
         }
+        // Nothing more will be told, even if nobody drops the follower yet.
+        let feeders = std::mem::take(&mut *self.feeders.lock());
+        drop(feeders);
     }
 
+    /// Applies what was read, and then tells of it. Who subscribes in between is told what a
+    /// snapshot shows already; nobody misses anything.
     fn apply(&self, item: FeedItem) -> Result<(), Error> {
-        let mut table = self.table.write();
         match item {
-            FeedItem::Jump(newer) => *table = *newer,
+            FeedItem::Jump(newer) => {
+                let before = std::mem::replace(&mut *self.table.write(), *newer);
+                self.tell(|| before.difference(&self.table.read()));
+            }
             FeedItem::Tail(TailItem::Payload {
                 position,
                 payload: Payload::Entry(entry),
             }) => {
-                table.apply(position, &entry)?;
+                let applied = self.table.write().apply(position, &entry)?;
+                let outcome = applied.and_then(|applied| applied.outcome.ok());
+                self.tell(|| outcome.unwrap_or_default());
             }
             FeedItem::Tail(TailItem::Payload {
                 position,
                 payload: Payload::Member(_),
             }) => {
-                table.skip(position);
+                self.table.write().skip(position);
             }
             FeedItem::Tail(TailItem::CaughtUp { .. }) => {}
         }
         Ok(())
+    }
+
+    fn tell(&self, changes: impl FnOnce() -> Vec<RowChange>) {
+        let mut feeders = std::mem::take(&mut *self.feeders.lock());
+        if feeders.is_empty() {
+            return;
+        }
+        for change in changes() {
+            feeders.retain_mut(|feeder| feeder.tell(&change));
+        }
+        let mut added = self.feeders.lock();
+        feeders.append(&mut added);
+        *added = feeders;
     }
 }

@@ -4,6 +4,7 @@ use super::builder::Builder;
 use super::command::{BundleCommand, CommandResult, LookUpError, LookUpResult};
 use super::core::{Interest, Mail, Shared};
 use super::status::Status;
+use super::subscription::{Subscription, SubscriptionConfig};
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
 use crate::pending::{self, Pending};
 use crate::protocol::{CloseReport, Input, Mine, Refused, Request, Ticket};
@@ -212,10 +213,31 @@ impl Channel {
     /// snapshot, of each net change once. Called on the channel's own thread: be brief, and wait
     /// for nothing of this channel.
     pub fn listen(&self, mut listener: impl FnMut(&BundleId, Option<&Row>) + Send + 'static) {
-        self.inner.shared.listen(Box::new(move |bundle, row| {
-            listener(bundle, row);
+        self.inner.shared.listen(Box::new(move |change| {
+            listener(&change.bundle, change.after.as_ref());
             Interest::Stays
         }));
+    }
+
+    /// The changes of the table from now on, for whoever reads them at its own pace, with the usual
+    /// maximum: however slow that is, it holds up neither the channel nor others.
+    #[must_use = "dropped, it ends"]
+    pub fn subscribe(&self) -> Subscription {
+        self.subscribe_with(&SubscriptionConfig::default())
+    }
+
+    /// As [`subscribe`](Self::subscribe), with a maximum and a memory limit.
+    #[must_use = "dropped, it ends"]
+    pub fn subscribe_with(&self, config: &SubscriptionConfig) -> Subscription {
+        let (subscription, mut feeder) = Subscription::new(config);
+        self.inner.shared.listen(Box::new(move |change| {
+            if feeder.tell(change) {
+                Interest::Stays
+            } else {
+                Interest::Goes
+            }
+        }));
+        subscription
     }
 
     /// Waits until the row of a bundle is as `wanted`, which sees it now and at each change; the
@@ -235,8 +257,9 @@ impl Channel {
             return pending;
         }
         let mut completer = Some(completer);
-        self.inner.shared.listen(Box::new(move |changed, row| {
-            if *changed != watched || !wanted(row) {
+        self.inner.shared.listen(Box::new(move |change| {
+            let row = change.after.as_ref();
+            if change.bundle != watched || !wanted(row) {
                 return Interest::Stays;
             }
             if let Some(completer) = completer.take() {

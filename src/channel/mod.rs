@@ -14,6 +14,7 @@ mod follower;
 mod handle;
 mod handler;
 mod status;
+mod subscription;
 mod tail;
 mod workers;
 
@@ -25,3 +26,4 @@ pub use follower::Follower;
 pub use handle::Channel;
 pub use handler::{Completion, Ignore, OwnershipHandler};
 pub use status::Status;
+pub use subscription::{NextUpdate, Subscription, SubscriptionConfig, Update};

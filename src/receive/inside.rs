@@ -129,7 +129,6 @@ impl<T> Inside<T> {
         self.bytes += bytes;
         if let Some(purse) = &mut self.purse {
             purse.charge(bytes as u64);
-            self.settle();
         }
         let mut after = After {
             takers: self.takers.wake(1),
@@ -253,7 +252,7 @@ impl<T> Inside<T> {
         if self.phase == Phase::Open {
             self.phase = Phase::Finished;
         }
-        self.wake_all()
+        self.end(0)
     }
 
     /// Nothing comes in any more, and what is inside goes.
@@ -261,16 +260,15 @@ impl<T> Inside<T> {
         self.phase = Phase::Closed;
         let items = std::mem::take(&mut self.items);
         let bytes = std::mem::take(&mut self.bytes);
-        let mut after = self.wake_all();
-        if let Some(purse) = &mut self.purse {
-            after.released = purse.refund(bytes as u64);
-        }
         self.flow.take(items.len());
-        (after, items)
+        (self.end(bytes), items)
     }
 
-    fn wake_all(&mut self) -> After {
+    /// Everyone is to look again; so many bytes have gone.
+    fn end(&mut self, bytes: usize) -> After {
+        let purse = self.purse.as_mut();
         After {
+            released: purse.map_or(0, |purse| purse.refund(bytes as u64) + purse.end()),
             takers: self.takers.wake_all(),
             batchers: self.batchers.wake_all(),
             putters: self.putters.wake_all(),

@@ -50,6 +50,10 @@ struct Shared {
     served: Condvar,
     /// A copy of the count in the budget, for those who only look whether it has changed.
     halvings: AtomicU64,
+    /// In bytes; none if there is no limit.
+    limit: Option<u64>,
+    /// How many queues share it.
+    queues: AtomicU64,
 }
 
 struct State {
@@ -68,6 +72,8 @@ impl MemoryLimit {
             }),
             served: Condvar::new(),
             halvings: AtomicU64::new(0),
+            limit: (bytes > 0).then_some(bytes),
+            queues: AtomicU64::new(0),
         }))
     }
 
@@ -77,7 +83,8 @@ impl MemoryLimit {
         Self::new(0)
     }
 
-    /// Bytes that are used.
+    /// Bytes that are used. Queues under a limit of more than 128 KiB keep a little in reserve,
+    /// which counts: all together at most a 64th part of the limit.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.0.state.lock().budget.used()
@@ -152,6 +159,23 @@ impl MemoryLimit {
     /// How many times queues had to be halved.
     pub(super) fn halvings(&self) -> u64 {
         self.0.halvings.load(Ordering::Acquire)
+    }
+
+    /// One more queue shares it.
+    pub(super) fn join(&self) {
+        self.0.queues.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// One queue less shares it.
+    pub(super) fn leave(&self) {
+        self.0.queues.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// One queue's share of the so-manieth part of the limit, in bytes; none if there is no limit.
+    pub(super) fn share(&self, part: u64) -> Option<u64> {
+        let limit = self.0.limit?;
+        let queues = self.0.queues.load(Ordering::Acquire).max(1);
+        Some(limit / part / queues)
     }
 
     /// Reserves for what is there already.

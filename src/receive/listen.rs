@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A thread that hands the items of a queue to a function. Dropped, it stops: after the present
-/// call, without taking another item.
+/// call, or that for an item which comes at this very moment.
 #[must_use = "dropped, it stops"]
 pub struct Listener {
     stopped: Arc<AtomicBool>,

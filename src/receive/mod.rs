@@ -59,6 +59,7 @@ pub use budget::{GROWTH_STOPS_PERCENT, SHRINK_STARTS_PERCENT};
 pub use builder::{QUEUE_SIZE_MAX, QueueBuilder};
 pub use limit::{MemoryLimit, Reservation, Reserve};
 pub use listen::{Ended, Listener};
+pub use purse::RESERVE_BYTES_MAX;
 pub use put::{Put, PutError};
 pub use queue::{Closed, Queue, QueueStatus};
 pub use take::{Take, TakeBatch};

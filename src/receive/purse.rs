@@ -1,12 +1,28 @@
 //! What a queue has charged to the memory limit that it shares.
+//!
+//! It keeps a little in reserve, so that not every item that comes or leaves asks the limit, where
+//! all queues meet. All reserves together are a small part of the limit.
 
 use super::limit::MemoryLimit;
+
+/// How many bytes a queue takes from its limit at a time, beyond what it needs, at most.
+pub const RESERVE_BYTES_MAX: u64 = 65_536;
+
+/// Smaller reserves are not worth it; a queue that could have no more has none.
+const RESERVE_BYTES_MIN: u64 = 1_024;
+
+/// All reserves together are at most twice this part of the limit.
+const RESERVES_PART: u64 = 128;
 
 /// A queue's account with its limit.
 #[derive(Debug)]
 pub(super) struct Purse {
     limit: MemoryLimit,
+    /// What it has from the limit: at least what is charged.
+    reserved: u64,
     charged: u64,
+    /// Whether the queue needs no more: nothing is kept in reserve from then on.
+    is_ended: bool,
     /// How many of the limit's halvings the queue has followed.
     halvings: u64,
 }
@@ -14,9 +30,12 @@ pub(super) struct Purse {
 impl Purse {
     pub(super) fn new(limit: MemoryLimit) -> Self {
         let halvings = limit.halvings();
+        limit.join();
         Self {
             limit,
+            reserved: 0,
             charged: 0,
+            is_ended: false,
             halvings,
         }
     }
@@ -27,14 +46,29 @@ impl Purse {
 
     /// Charges an item that came in.
     pub(super) fn charge(&mut self, bytes: u64) {
-        self.limit.force(bytes);
         self.charged += bytes;
+        if self.charged > self.reserved {
+            let more = self.charged - self.reserved + self.reserve();
+            self.limit.force(more);
+            self.reserved += more;
+        }
     }
 
     /// Takes off what left. Returns what is to be released once no lock is held.
     pub(super) fn refund(&mut self, bytes: u64) -> u64 {
         self.charged -= bytes;
-        bytes
+        let (idle, reserve) = (self.reserved - self.charged, self.reserve());
+        if idle <= 2 * reserve {
+            return 0;
+        }
+        self.reserved -= idle - reserve;
+        idle - reserve
+    }
+
+    /// Nothing comes in any more. Returns what is to be released once no lock is held.
+    pub(super) fn end(&mut self) -> u64 {
+        self.is_ended = true;
+        self.refund(0)
     }
 
     /// How many halvings came since this was asked last.
@@ -42,10 +76,25 @@ impl Purse {
         let halvings = self.limit.halvings();
         halvings - std::mem::replace(&mut self.halvings, halvings)
     }
+
+    /// How much is kept beyond what is charged: less, the more queues share the limit.
+    fn reserve(&self) -> u64 {
+        if self.is_ended {
+            return 0;
+        }
+        let share = self.limit.share(RESERVES_PART);
+        let reserve = share.map_or(RESERVE_BYTES_MAX, |share| share.min(RESERVE_BYTES_MAX));
+        if reserve < RESERVE_BYTES_MIN {
+            0
+        } else {
+            reserve
+        }
+    }
 }
 
 impl Drop for Purse {
     fn drop(&mut self) {
-        self.limit.release(self.charged);
+        self.limit.leave();
+        self.limit.release(self.reserved);
     }
 }

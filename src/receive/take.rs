@@ -101,12 +101,6 @@ pub(super) enum Until<'a> {
     Stopped(&'a dyn Fn() -> bool),
 }
 
-impl Until<'_> {
-    fn is_stopped(&self) -> bool {
-        matches!(self, Self::Stopped(is_stopped) if is_stopped())
-    }
-}
-
 impl<T> Queue<T> {
     /// The oldest item, if there is one. Finding none counts as asking for more.
     ///
@@ -212,11 +206,7 @@ impl<T> Queue<T> {
                 }
             }
             W::waiting(&mut inside).thread_goes();
-            taken = if until.is_stopped() {
-                Taken::Nothing
-            } else {
-                W::take(&mut inside, true, &mut after)
-            };
+            taken = W::take(&mut inside, true, &mut after);
         }
         drop(inside);
         self.shared.done(after);

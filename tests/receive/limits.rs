@@ -112,3 +112,32 @@ fn without_a_limit_nothing_waits() {
     assert_eq!(limit.usage_percent(), 0.0);
     assert!(limit.used() > 0);
 }
+
+/// Queues keep a little in reserve, so that they do not meet at the limit for each item; it is
+/// little beside the limit however many they are, and gone with them.
+#[test]
+fn reserves_are_small_and_come_back() {
+    const BYTES: u64 = 64 << 20;
+    for count in [1_u64, 10, 300, 1_000] {
+        let limit = MemoryLimit::new(BYTES);
+        let queue = |_| crate::builder().limit(&limit).size_min(200).build();
+        let queues: Vec<_> = (0..count).map(queue).collect();
+        for queue in &queues {
+            (0..100).for_each(|_| queue.try_put(100).unwrap());
+        }
+        let charged = count * 10_000;
+        let used = limit.used();
+        assert!(
+            used >= charged && used <= charged + BYTES / 64,
+            "{count}: {used}"
+        );
+        for queue in &queues {
+            while queue.try_take().unwrap().is_some() {}
+        }
+        assert!(limit.used() <= BYTES / 64, "{count}: {}", limit.used());
+        let (finished, closed) = queues.split_at(queues.len() / 2);
+        finished.iter().for_each(deedbook::receive::Queue::finish);
+        closed.iter().for_each(deedbook::receive::Queue::close);
+        assert_eq!(limit.used(), 0, "{count}");
+    }
+}

@@ -99,7 +99,12 @@ impl World {
         };
         let queues = vec![
             builder().size_max(16).batch(BATCH).build(),
-            builder().size_max(9).batch(BATCH).remote(on_grant).build(),
+            builder()
+                .size_max(9)
+                .size_min(5)
+                .batch(BATCH)
+                .remote(on_grant)
+                .build(),
             builder().size_max(2).batch(BATCH).build(),
         ];
         Self {
@@ -111,7 +116,7 @@ impl World {
             budget: Budget::default(),
             plain: vec![
                 Plain::new(4, 16, false),
-                Plain::new(4, 9, true),
+                Plain::new(5, 9, true),
                 Plain::new(2, 2, false),
             ],
             waiter: 0,
