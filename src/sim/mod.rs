@@ -22,6 +22,7 @@ mod load;
 mod network;
 mod node;
 pub mod play;
+pub mod receiver;
 mod rest;
 pub mod scenario;
 mod services;

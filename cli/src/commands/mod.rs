@@ -4,6 +4,7 @@ mod export;
 pub(crate) mod import;
 mod log;
 mod plan;
+mod queue;
 mod simulate;
 
 use crate::output::Output;

@@ -1,5 +1,6 @@
 //! `deedbook simulate`: what a shedder does to a cluster, in virtual time, on a real log.
 
+use super::queue;
 use crate::interrupt;
 use crate::output::{Column, Output, count, points, rate, table};
 use crate::scenario::{self, Loaded};
@@ -34,7 +35,8 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
     /// The scenario: a TOML file, see scenarios/ and docs/cli.md
-    scenario: PathBuf,
+    #[arg(required_unless_present = "queue")]
+    scenario: Option<PathBuf>,
     /// Write the log into this folder, which must be empty or not there [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
@@ -44,6 +46,17 @@ pub(crate) struct Simulate {
     /// Stop after so many rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
+    /// Play receiver queues instead, at several rates and under a memory limit
+    #[arg(long, conflicts_with_all = ["scenario", "log", "rounds"])]
+    queue: bool,
+    /// How long to play them, in virtual time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 120,
+        conflicts_with = "scenario"
+    )]
+    seconds: u32,
 }
 
 /// What a simulation found.
@@ -120,16 +133,19 @@ impl Simulate {
         output: &mut Output<'_>,
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
+        let Some(path) = &self.scenario else {
+            return queue::run(output, self.seed.unwrap_or(1), self.seconds);
+        };
         let Loaded {
             about,
             mut scenario,
             shedder,
             notes,
-        } = scenario::read(&self.scenario)?;
+        } = scenario::read(path)?;
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         scenario.rounds.max = self.rounds.unwrap_or(scenario.rounds.max);
         let mut found = Found {
-            scenario: self.scenario.display().to_string(),
+            scenario: path.display().to_string(),
             about,
             seed: scenario.seed,
             notes: notes.iter().map(ToString::to_string).collect(),

@@ -1,8 +1,9 @@
 //! What can be compared.
 
 mod log;
+mod queue;
 
 use super::Section;
 
 /// All sections, in the order in which they run.
-pub(super) const ALL: [&Section; 1] = [&log::SECTION];
+pub(super) const ALL: [&Section; 2] = [&log::SECTION, &queue::SECTION];
