@@ -53,6 +53,7 @@ impl From<&LoadReport> for BrokerLoad {
                 .map(|(id, stats)| (id.clone(), stats.map(Into::into)))
                 .collect(),
             preallocated: BTreeMap::new(),
+            smoothed: None,
         }
     }
 }
@@ -121,6 +122,7 @@ mod tests {
             ]
             .into(),
             preallocated: BTreeMap::new(),
+            smoothed: None,
         };
         assert_eq!(load.brokers["b:1"], expected);
         assert_eq!(load.brokers.len(), 1);

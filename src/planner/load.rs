@@ -8,6 +8,7 @@ use crate::reports::Traffic;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 /// What is known of all brokers that take part, at one moment.
 ///
@@ -45,6 +46,26 @@ pub struct BrokerLoad {
     pub bundles: BTreeMap<BundleId, Option<BundleLoad>>,
     /// What was given to it and is not in its report yet, with the long-term traffic it brings.
     pub preallocated: BTreeMap<BundleId, Traffic>,
+    /// What it smooths itself and reports beside the rest; none: it does not, or it has not
+    /// reported yet.
+    pub smoothed: Option<Smoothed>,
+}
+
+/// What a broker reports that smooths its own load, as those of Apache Pulsar's extensible load
+/// manager do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Smoothed {
+    /// The weighted load of its fullest resource, 1.0 being all there is.
+    pub usage: f64,
+    /// Bytes a second, both ways together.
+    pub throughput: f64,
+    /// How long ago it was reported.
+    pub age: Duration,
+    /// How long before that a bundle was taken from it; none: not lately.
+    pub since_unload: Option<Duration>,
+    /// Its biggest bundles, in the order in which it reports them; none: it reported no bundles.
+    pub top_bundles: Option<Vec<BundleId>>,
 }
 
 impl BrokerLoad {

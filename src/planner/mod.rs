@@ -6,25 +6,30 @@
 
 pub mod avg;
 mod constraints;
+mod draft;
 mod error;
 mod from_reports;
 mod load;
 mod mode;
+pub mod overload;
 mod placement;
 mod plan;
 mod reason;
 mod score;
 mod shedder;
 mod strategy;
+pub mod threshold;
+pub mod transfer;
+pub mod uniform;
 
 pub use crate::reports::Traffic;
 pub use constraints::Constraints;
 pub use error::Error;
-pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind};
+pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Smoothed};
 pub use mode::Mode;
 pub use placement::{AtRandom, ByPlan, Placement, Sticky};
 pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score, Unload};
-pub use reason::{Hits, Kept, Measure, Stopped, Wanted};
+pub use reason::{Hits, Kept, Measure, Stopped, Trigger, Wanted};
 pub use score::Weights;
 pub use shedder::Shedder;
 pub use strategy::{Settings, Strategy};

@@ -1,6 +1,6 @@
 //! What should move, and for everything else the rule that keeps it.
 
-use super::{Hits, Kept, Measure, ResourceKind, Stopped, Traffic};
+use super::{Hits, Kept, Measure, ResourceKind, Stopped, Traffic, Trigger};
 use crate::ids::{BrokerId, BundleId};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,14 +60,21 @@ pub struct Score {
 }
 
 /// What was found about one broker.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct BrokerVerdict {
     /// How loaded it is; none if nothing usable was reported.
     pub score: Option<Score>,
+    /// The score with its history, in points, where the strategy decides by that.
+    pub smoothed: Option<f64>,
     /// How many bundles it owns.
     pub bundles: usize,
     /// The rule that stopped it from shedding; none if something moves away from it.
     pub stopped: Option<Stopped>,
+    /// Why something is to leave it, for strategies that look at one broker at a time.
+    pub triggered: Option<Trigger>,
+    /// What was to leave it, for strategies that look at one broker at a time; none if it did not
+    /// come to that.
+    pub amount: Option<Amount>,
     /// For a broker that was to shed: the bundles that stay all the same, in the order in which
     /// they were looked at.
     pub kept: Vec<(BundleId, Kept)>,
@@ -90,7 +97,7 @@ pub struct PairVerdict {
     pub amount: Option<Amount>,
 }
 
-/// What was to move from one broker to another, and what was found.
+/// What was to move away from a broker, and what was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
     /// The unit of the two numbers.

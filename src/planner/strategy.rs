@@ -1,6 +1,10 @@
 //! Strategies by their names, and how to make one.
 
 use super::avg::{self, AvgShedder};
+use super::overload::{self, OverloadShedder};
+use super::threshold::{self, ThresholdShedder};
+use super::transfer::{self, TransferShedder};
+use super::uniform::{self, UniformShedder};
 use super::{Error, Mode, Shedder};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,21 +20,40 @@ pub enum Strategy {
     /// Pairs the most loaded broker with the least loaded one: [`AvgShedder`].
     #[default]
     Avg,
+    /// Sheds from who is far above the average: [`ThresholdShedder`].
+    Threshold,
+    /// Sheds from who is above a fixed limit: [`OverloadShedder`].
+    Overload,
+    /// Sheds from the busiest: [`UniformShedder`].
+    Uniform,
+    /// Moves from the most loaded to the least loaded: [`TransferShedder`].
+    Transfer,
 }
 
 impl Strategy {
     /// All of them, the default one first.
-    pub const ALL: [Self; 1] = [Self::Avg];
+    pub const ALL: [Self; 5] = [
+        Self::Avg,
+        Self::Threshold,
+        Self::Overload,
+        Self::Uniform,
+        Self::Transfer,
+    ];
 
     /// The name by which it is asked for, the same in every release.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Avg => "avg",
+            Self::Threshold => "threshold",
+            Self::Overload => "overload",
+            Self::Uniform => "uniform",
+            Self::Transfer => "transfer",
         }
     }
 
-    /// Its settings, all but the mode at their defaults.
+    /// Its settings, all but the mode at their defaults. One that has a single mode keeps to that:
+    /// see [`Settings::mode`].
     #[must_use]
     pub fn settings(self, mode: Mode) -> Settings {
         match self {
@@ -38,6 +61,10 @@ impl Strategy {
                 mode,
                 ..avg::Config::default()
             }),
+            Self::Threshold => Settings::Threshold(threshold::Config::default()),
+            Self::Overload => Settings::Overload(overload::Config::default()),
+            Self::Uniform => Settings::Uniform(uniform::Config::default()),
+            Self::Transfer => Settings::Transfer(transfer::Config::default()),
         }
     }
 }
@@ -78,6 +105,14 @@ impl FromStr for Strategy {
 pub enum Settings {
     /// Of [`Strategy::Avg`].
     Avg(avg::Config),
+    /// Of [`Strategy::Threshold`].
+    Threshold(threshold::Config),
+    /// Of [`Strategy::Overload`].
+    Overload(overload::Config),
+    /// Of [`Strategy::Uniform`].
+    Uniform(uniform::Config),
+    /// Of [`Strategy::Transfer`].
+    Transfer(transfer::Config),
 }
 
 impl Settings {
@@ -86,6 +121,21 @@ impl Settings {
     pub const fn strategy(&self) -> Strategy {
         match self {
             Self::Avg(_) => Strategy::Avg,
+            Self::Threshold(_) => Strategy::Threshold,
+            Self::Overload(_) => Strategy::Overload,
+            Self::Uniform(_) => Strategy::Uniform,
+            Self::Transfer(_) => Strategy::Transfer,
+        }
+    }
+
+    /// Whose decisions it makes.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        match self {
+            Self::Avg(config) => config.mode,
+            Self::Threshold(_) | Self::Overload(_) | Self::Uniform(_) | Self::Transfer(_) => {
+                Mode::Reference
+            }
         }
     }
 
@@ -97,6 +147,10 @@ impl Settings {
     pub fn build(self) -> Result<Box<dyn Shedder>, Error> {
         Ok(match self {
             Self::Avg(config) => Box::new(AvgShedder::new(config)?),
+            Self::Threshold(config) => Box::new(ThresholdShedder::new(config)?),
+            Self::Overload(config) => Box::new(OverloadShedder::new(config)?),
+            Self::Uniform(config) => Box::new(UniformShedder::new(config)?),
+            Self::Transfer(config) => Box::new(TransferShedder::new(config)?),
         })
     }
 }
@@ -121,7 +175,7 @@ mod tests {
         let unknown = "fastest".parse::<Strategy>().unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "no such strategy: fastest; there is avg"
+            "no such strategy: fastest; there is avg, threshold, overload, uniform, transfer"
         );
     }
 }

@@ -148,7 +148,7 @@ impl AvgShedder {
                 score,
                 bundles: broker_load.bundles.len(),
                 stopped,
-                kept: Vec::new(),
+                ..BrokerVerdict::default()
             };
             plan.brokers.insert(broker.clone(), verdict);
         }

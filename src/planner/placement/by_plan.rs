@@ -159,8 +159,7 @@ mod tests {
             let verdict = BrokerVerdict {
                 score: Some(score),
                 bundles: 10,
-                stopped: None,
-                kept: Vec::new(),
+                ..BrokerVerdict::default()
             };
             plan.brokers.insert(broker(name), verdict);
         }

@@ -32,6 +32,14 @@ pub enum Kept {
     },
     /// The pair would not be more even without it.
     WouldNotGain,
+    /// Enough moves without it.
+    NotNeeded,
+    /// As many bundles as may leave in one round were chosen before its turn came.
+    CountReached,
+    /// It is the last one of those that its broker reported.
+    LastReported,
+    /// A bundle before it was too big, which ended the search.
+    NotReached,
 }
 
 impl Kept {
@@ -48,6 +56,10 @@ impl Kept {
             Self::TooBig { .. } => "too_big",
             Self::WouldNotGain => "would_not_gain",
             Self::Disputed => "disputed",
+            Self::NotNeeded => "not_needed",
+            Self::CountReached => "count_reached",
+            Self::LastReported => "last_reported",
+            Self::NotReached => "not_reached",
         }
     }
 }
@@ -72,6 +84,10 @@ impl fmt::Display for Kept {
                 unit = measure.unit()
             ),
             Self::WouldNotGain => f.write_str("moving it would not make the pair more even"),
+            Self::NotNeeded => f.write_str("enough moves without it"),
+            Self::CountReached => f.write_str("as many as may leave in a round come before it"),
+            Self::LastReported => f.write_str("the last one that its broker reported"),
+            Self::NotReached => f.write_str("the search ended at a bundle before it"),
         }
     }
 }

@@ -3,7 +3,9 @@
 mod kept;
 mod measure;
 mod stopped;
+mod trigger;
 
 pub use kept::Kept;
 pub use measure::{Hits, Measure, Wanted};
 pub use stopped::Stopped;
+pub use trigger::Trigger;

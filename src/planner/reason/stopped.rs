@@ -2,7 +2,9 @@
 
 use super::{Hits, Measure, Wanted};
 use crate::ids::BrokerId;
+use crate::planner::transfer::Skip;
 use std::fmt;
+use std::time::Duration;
 
 /// Why nothing moves away from a broker: the first rule that stopped it.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +63,68 @@ pub enum Stopped {
         /// How much should have moved, a second.
         wanted: f64,
     },
+    /// It owns nothing.
+    NoBundles,
+    /// It owns a single bundle, which would only carry the load elsewhere.
+    SoleBundle,
+    /// Enough is wanted, but each of its bundles must stay.
+    NoBundleMayMove,
+    /// No broker has any load.
+    AllIdle,
+    /// Its load is not above what a broker may bear.
+    WithinLimit {
+        /// Its load, in points.
+        points: f64,
+        /// From how many points on it is too much.
+        limit: f64,
+    },
+    /// Its load is not far enough above the average.
+    NearAverage {
+        /// Its load with its history, in points.
+        smoothed: f64,
+        /// Its load without, in points.
+        current: f64,
+        /// The average of all brokers with their history, in points.
+        average: f64,
+        /// How many points above the average are too much.
+        threshold: f64,
+    },
+    /// What should move is not worth a move.
+    TooLittle {
+        /// How much.
+        wanted: Wanted,
+    },
+    /// Of all brokers another one has the most traffic.
+    NotTheBusiest {
+        /// By what traffic is measured.
+        measure: Measure,
+        /// Which one has.
+        busiest: BrokerId,
+    },
+    /// The busiest and the idlest broker do not differ by enough, by either measure.
+    EvenEnough {
+        /// By how many percent the busiest has more messages.
+        messages_percent: f64,
+        /// How many times as many bytes the busiest has.
+        bytes_factor: f64,
+    },
+    /// A bundle was taken from it, and its report is too soon after that.
+    CoolDown {
+        /// From then to the report.
+        since: Duration,
+        /// How long it must be.
+        delay: Duration,
+    },
+    /// It reported no bundles, so nobody knows what to take from it.
+    BundlesUnknown,
+    /// It reported a single bundle. It may own more: reports hold the biggest ones only.
+    SoleReportedBundle,
+    /// The cluster is even, or was not uneven for long enough.
+    NotUnevenForLong(Hits),
+    /// The whole round decides nothing.
+    RoundSkipped(Skip),
+    /// The cluster was even enough, or enough brokers gave, before its turn came.
+    NotItsTurn,
 }
 
 impl Stopped {
@@ -79,6 +143,53 @@ impl Stopped {
             Self::BelowMinimum { .. } => "below_minimum",
             Self::NoBundleFits { .. } => "no_bundle_fits",
             Self::WouldNotGain { .. } => "would_not_gain",
+            Self::NoBundles => "no_bundles",
+            Self::SoleBundle => "sole_bundle",
+            Self::NoBundleMayMove => "no_bundle_may_move",
+            Self::AllIdle => "all_idle",
+            Self::WithinLimit { .. } => "within_limit",
+            Self::NearAverage { .. } => "near_average",
+            Self::TooLittle { .. } => "too_little",
+            Self::NotTheBusiest { .. } => "not_the_busiest",
+            Self::EvenEnough { .. } => "even_enough",
+            Self::CoolDown { .. } => "cool_down",
+            Self::BundlesUnknown => "bundles_unknown",
+            Self::SoleReportedBundle => "sole_reported_bundle",
+            Self::NotUnevenForLong(_) => "not_uneven_for_long",
+            Self::RoundSkipped(_) => "round_skipped",
+            Self::NotItsTurn => "not_its_turn",
+        }
+    }
+
+    /// What is to be said where there are no figures; nothing where there are.
+    const fn plain(&self) -> &'static str {
+        match self {
+            Self::NoData => "no usable report of any resource",
+            Self::Drained => "is being drained",
+            Self::Unsettled => "waiting for a planned move to show in its report",
+            Self::Middle => "in the middle: no partner to share with",
+            Self::NoBundles => "owns no bundle",
+            Self::SoleBundle => "owns a single bundle",
+            Self::NoBundleMayMove => "each of its bundles must stay",
+            Self::AllIdle => "no broker has any load",
+            Self::BundlesUnknown => "it reported no bundles",
+            Self::SoleReportedBundle => "it reported a single bundle",
+            Self::NotItsTurn => "the round was over before its turn came",
+            Self::Colder { .. }
+            | Self::BelowThreshold { .. }
+            | Self::TooFewHits { .. }
+            | Self::UnsoundTraffic { .. }
+            | Self::BelowMinimum { .. }
+            | Self::NoBundleFits { .. }
+            | Self::WouldNotGain { .. }
+            | Self::WithinLimit { .. }
+            | Self::NearAverage { .. }
+            | Self::TooLittle { .. }
+            | Self::NotTheBusiest { .. }
+            | Self::EvenEnough { .. }
+            | Self::CoolDown { .. }
+            | Self::NotUnevenForLong(_)
+            | Self::RoundSkipped(_) => "",
         }
     }
 }
@@ -86,10 +197,6 @@ impl Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoData => f.write_str("no usable report of any resource"),
-            Self::Drained => f.write_str("is being drained"),
-            Self::Unsettled => f.write_str("waiting for a planned move to show in its report"),
-            Self::Middle => f.write_str("in the middle: no partner to share with"),
             Self::Colder { hot } => write!(f, "colder half of its pair; {hot} is the hotter"),
             Self::BelowThreshold {
                 difference,
@@ -116,6 +223,45 @@ impl fmt::Display for Stopped {
                 "no bundle within the {wanted:.1} {} to move would make the pair more even",
                 measure.unit()
             ),
+            Self::WithinLimit { points, limit } => {
+                write!(f, "{points:.1} points are below the limit of {limit}")
+            }
+            Self::NearAverage {
+                smoothed,
+                current,
+                average,
+                threshold,
+            } => write!(
+                f,
+                "{smoothed:.1} points with history ({current:.1} without) are less than \
+                 {threshold} above the average of {average:.1}"
+            ),
+            Self::TooLittle { wanted } => wanted.fmt(f),
+            Self::NotTheBusiest { measure, busiest } => {
+                write!(
+                    f,
+                    "{busiest} has more {measure}, and only the busiest broker sheds"
+                )
+            }
+            Self::EvenEnough {
+                messages_percent,
+                bytes_factor,
+            } => write!(
+                f,
+                "even enough: the busiest broker has {messages_percent:.1} % more messages than \
+                 the idlest, and {bytes_factor:.2} times the bytes"
+            ),
+            Self::CoolDown { since, delay } => write!(
+                f,
+                "its report was made {} s after a bundle was taken from it, which must be {} s",
+                since.as_secs(),
+                delay.as_secs()
+            ),
+            Self::NotUnevenForLong(hits) => {
+                write!(f, "the cluster was uneven for {hits} rounds in a row")
+            }
+            Self::RoundSkipped(skip) => skip.fmt(f),
+            _ => f.write_str(self.plain()),
         }
     }
 }

@@ -1,0 +1,232 @@
+//! A plan while it is made, by a strategy that looks at one broker at a time and leaves the
+//! destination open.
+
+use super::{
+    Amount, BrokerLoad, BrokerVerdict, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Move,
+    Plan, Score, Stopped, Trigger, Unload,
+};
+use crate::ids::{BrokerId, BundleId};
+use std::collections::BTreeSet;
+
+/// A plan while it is made.
+#[derive(Debug)]
+pub(super) struct Draft<'a> {
+    load: &'a ClusterLoad,
+    constraints: &'a Constraints,
+    plan: Plan,
+    /// What was chosen.
+    chosen: BTreeSet<&'a BundleId>,
+}
+
+/// Where a bundle goes, and what that makes of both scores, in points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Destination<'a> {
+    pub(super) broker: &'a BrokerId,
+    pub(super) from_score_after: f64,
+    pub(super) to_score_after: f64,
+}
+
+/// A bundle that may move, with its traffic in the measure that is wanted.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    bundle: &'a BundleId,
+    load: &'a BundleLoad,
+    traffic: f64,
+}
+
+impl<'a> Draft<'a> {
+    /// Nothing was chosen yet. Brokers that are being drained take no part.
+    pub(super) fn new(
+        load: &'a ClusterLoad,
+        constraints: &'a Constraints,
+        score: impl Fn(&BrokerLoad) -> Option<Score>,
+    ) -> Self {
+        let verdict = |(broker, of): (&BrokerId, &BrokerLoad)| {
+            let drained = constraints.drained.contains(broker);
+            let verdict = BrokerVerdict {
+                score: score(of),
+                bundles: of.bundles.len(),
+                stopped: drained.then_some(Stopped::Drained),
+                ..BrokerVerdict::default()
+            };
+            (broker.clone(), verdict)
+        };
+        let plan = Plan {
+            brokers: load.brokers.iter().map(verdict).collect(),
+            ..Plan::default()
+        };
+        Self {
+            load,
+            constraints,
+            plan,
+            chosen: BTreeSet::new(),
+        }
+    }
+
+    /// The brokers that take part, in the order of their names.
+    pub(super) fn brokers(&self) -> impl Iterator<Item = (&'a BrokerId, &'a BrokerLoad)> + use<'a> {
+        let constraints = self.constraints;
+        let brokers = self.load.brokers.iter();
+        brokers.filter(move |(broker, _)| !constraints.drained.contains(*broker))
+    }
+
+    /// What was found about a broker so far.
+    pub(super) fn verdict(&mut self, broker: &BrokerId) -> Option<&mut BrokerVerdict> {
+        self.plan.brokers.get_mut(broker)
+    }
+
+    /// Writes down why nothing leaves a broker.
+    pub(super) fn stop(&mut self, broker: &BrokerId, stopped: Stopped) {
+        if let Some(verdict) = self.verdict(broker) {
+            verdict.stopped = Some(stopped);
+        }
+    }
+
+    /// Takes a bundle that may move: to a destination, or to wherever placement will have it.
+    pub(super) fn take(
+        &mut self,
+        bundle: (&'a BundleId, &BundleLoad),
+        from: &BrokerId,
+        to: Option<&Destination<'_>>,
+    ) {
+        let (bundle, load) = (bundle.0, bundle.1.short_term);
+        self.chosen.insert(bundle);
+        let (bundle, from) = (bundle.clone(), from.clone());
+        match to {
+            Some(to) => self.plan.moves.push(Move {
+                bundle,
+                from,
+                to: to.broker.clone(),
+                load,
+                from_score_after: to.from_score_after,
+                to_score_after: to.to_score_after,
+            }),
+            None => self.plan.unloads.push(Unload { bundle, from, load }),
+        }
+    }
+
+    /// Writes down why something is to leave a broker.
+    pub(super) fn trigger(&mut self, broker: &BrokerId, trigger: Trigger) {
+        if let Some(verdict) = self.verdict(broker) {
+            verdict.triggered = Some(trigger);
+            verdict.stopped = None;
+        }
+    }
+
+    /// Puts a better reason in the place of another, wherever that was written down.
+    pub(super) fn explain(&mut self, instead_of: &Stopped, better: impl Fn() -> Stopped) {
+        for verdict in self.plan.brokers.values_mut() {
+            if verdict.stopped.as_ref() == Some(instead_of) {
+                verdict.stopped = Some(better());
+            }
+        }
+    }
+
+    /// Whether nothing was chosen yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// Goes through a broker's bundles, biggest first, and takes each one that `keep` has no reason
+    /// against. The last bundle that a broker owns is never looked at.
+    pub(super) fn shed(
+        &mut self,
+        (broker, of): (&'a BrokerId, &'a BrokerLoad),
+        (measure, wanted): (Measure, f64),
+        mut keep: impl FnMut(f64) -> Option<Kept>,
+    ) {
+        match of.bundles.len() {
+            0 => return self.stop(broker, Stopped::NoBundles),
+            1 => return self.stop(broker, Stopped::SoleBundle),
+            _ => {}
+        }
+        let (candidates, mut kept) = self.candidates(of, measure);
+        let mut amount = Amount {
+            measure,
+            wanted,
+            reached: 0.0,
+        };
+        let before = self.plan.unloads.len();
+        for candidate in candidates {
+            if let Some(reason) = keep(candidate.traffic) {
+                kept.push((candidate.bundle.clone(), reason));
+                continue;
+            }
+            amount.reached += candidate.traffic;
+            self.take((candidate.bundle, candidate.load), broker, None);
+        }
+        let none = self.plan.unloads.len() == before;
+        if let Some(verdict) = self.verdict(broker) {
+            verdict.stopped = none.then_some(Stopped::NoBundleMayMove);
+            verdict.amount = Some(amount);
+            verdict.kept = kept;
+        }
+    }
+
+    /// The bundles that may move, biggest first, ties by name; and why the others may not.
+    fn candidates(
+        &self,
+        of: &'a BrokerLoad,
+        measure: Measure,
+    ) -> (Vec<Candidate<'a>>, Vec<(BundleId, Kept)>) {
+        let (mut candidates, mut kept) = (Vec::with_capacity(of.bundles.len()), Vec::new());
+        for (bundle, load) in &of.bundles {
+            match self.admit(bundle, load.as_ref()) {
+                Ok(load) => candidates.push(Candidate {
+                    bundle,
+                    load,
+                    traffic: measure.of(&load.short_term),
+                }),
+                Err(reason) => kept.push((bundle.clone(), reason)),
+            }
+        }
+        // The sort is stable, and the bundles come in the order of their names.
+        candidates.sort_by(|a, b| b.traffic.total_cmp(&a.traffic));
+        (candidates, kept)
+    }
+
+    /// A bundle that may move, or the rule that keeps it.
+    pub(super) fn admit<'b>(
+        &self,
+        bundle: &BundleId,
+        load: Option<&'b BundleLoad>,
+    ) -> Result<&'b BundleLoad, Kept> {
+        if self.load.recently_moved.contains(bundle) {
+            return Err(self.constraints.keep(bundle).unwrap_or(Kept::RecentlyMoved));
+        }
+        self.offer(bundle, load)
+    }
+
+    /// A bundle that may move in return for another, or the rule that keeps it: it may have moved
+    /// lately.
+    pub(super) fn offer<'b>(
+        &self,
+        bundle: &BundleId,
+        load: Option<&'b BundleLoad>,
+    ) -> Result<&'b BundleLoad, Kept> {
+        match self.constraints.keep(bundle) {
+            Some(kept) => Err(kept),
+            None if self.chosen.contains(bundle) => Err(Kept::Disputed),
+            None => load.ok_or(Kept::NoData),
+        }
+    }
+
+    /// The plan, made.
+    pub(super) fn finish(self) -> Plan {
+        self.plan
+    }
+}
+
+/// Takes bundles until enough is collected, and at least one: what goes over is up to a bundle.
+pub(super) fn until(wanted: f64) -> impl FnMut(f64) -> Option<Kept> {
+    let (mut collected, mut any) = (0.0, false);
+    move |traffic| {
+        let missing = collected < wanted;
+        if any && !missing {
+            return Some(Kept::NotNeeded);
+        }
+        collected += traffic;
+        any = true;
+        None
+    }
+}
