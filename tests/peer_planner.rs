@@ -8,8 +8,8 @@ mod vectors;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use vectors::avg::{Avg, Knobs};
 use vectors::cluster::{Broker, Cluster, Pair, Shown};
-use vectors::planner::{Avg, Knobs};
 
 #[derive(Deserialize)]
 struct Scenario {

@@ -50,7 +50,7 @@ fn recorded_conflicts_and_tables_are_decided_alike() {
         for folder in [Some(sample()), full_set()].into_iter().flatten() {
             let summary = judge_file(&folder.join(&file)).unwrap().unwrap();
             println!("{}: {summary}", folder.join(&file).display());
-            assert_eq!(summary.different, 0, "{:?}", summary.first_difference);
+            assert_eq!(summary.different, 0, "{:?}", summary.differences);
             assert!(summary.exact > least, "{summary}");
         }
     }

@@ -58,7 +58,7 @@ fn recorded_decisions_are_ours_too() {
         for file in vectors::known_files(&folder).unwrap() {
             let summary = vectors::judge_file(&file).unwrap();
             println!("{}: {summary}", file.display());
-            assert_eq!(summary.different, 0, "{:?}", summary.first_difference);
+            assert_eq!(summary.different, 0, "{:?}", summary.differences);
             assert!(summary.exact > 0, "{}: {summary}", file.display());
             judged += 1;
         }
@@ -146,7 +146,7 @@ fn a_recorded_fact_that_is_changed_is_found_wherever_it_can_be_compared() {
                     let context = format!("{}, round {round}, {what}", scenario["name"]);
                     if round < diverges || what == "score" {
                         assert_eq!(after.different, 1, "{context}");
-                        let difference = after.first_difference.unwrap();
+                        let difference = after.differences.concat();
                         assert!(difference.contains(what), "{context}: {difference}");
                         found += 1;
                     } else if round > diverges {
@@ -232,8 +232,8 @@ fn a_choice_must_be_the_one_that_was_made_in_the_round_named() {
     let other = judge(&asked_again(1));
     assert_eq!(other.different, 1);
     assert_eq!(
-        other.first_difference.as_deref(),
-        Some("asked again, round 2: u0 goes to a, recorded StickyOrRandom(1)")
+        other.differences,
+        ["asked again, round 2: u0 goes to a, recorded StickyOrRandom(1)"]
     );
 }
 
@@ -319,13 +319,13 @@ fn the_command_ends_each_file_with_its_counts() {
         rounds - 1
     );
     assert_eq!(out.lines().last(), Some(last.as_str()));
-    assert!(out.starts_with("first difference: avg-select-000, round 1: u6 goes to b"));
+    assert!(out.starts_with("different: avg-select-000, round 1: u6 goes to b"));
 }
 
 #[test]
 fn what_cannot_be_judged_is_said_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let unknown = "no scenarios of a known form (avg_shedder, placement_avg_select)";
+    let unknown = "no scenarios of a known form (avg_shedder, placement_avg_select, ";
     let cases = [
         ("other.jsonl", "", "holds no scenario"),
         ("other.jsonl", "no JSON", unknown),

@@ -50,8 +50,8 @@ pub(crate) fn run(
 fn judge(file: &Path, out: &mut impl Write, errors: &mut impl Write) -> Result<u8> {
     match judge_file(file) {
         Ok(summary) => {
-            if let Some(difference) = &summary.first_difference {
-                writeln!(out, "first difference: {difference}")?;
+            for difference in &summary.differences {
+                writeln!(out, "different: {difference}")?;
             }
             writeln!(out, "{}: {summary}", file.display())?;
             Ok(u8::from(summary.different > 0))

@@ -1,6 +1,10 @@
 //! What is decided in a round, and what differs between two decisions.
 
+use super::Wrong;
+use super::cluster::Cluster;
+use super::line::{Compare, Differences};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
@@ -9,6 +13,9 @@ const TOLERANCE: f64 = 1e-9;
 
 /// What moves: bundles by broker, in the order of selection.
 pub(crate) type Unload = BTreeMap<String, Vec<String>>;
+
+/// A number of each broker.
+pub(crate) type Figures = BTreeMap<String, f64>;
 
 /// A round of shedding as we decide it.
 #[derive(Clone, Debug, Default)]
@@ -21,35 +28,58 @@ pub(crate) struct Shed {
     /// Counts that are not zero, after the round.
     pub(crate) hits_low: BTreeMap<String, u64>,
     /// Points.
-    pub(crate) scores: BTreeMap<String, f64>,
+    pub(crate) scores: Figures,
+    /// Loads with history after the round, as ratios.
+    pub(crate) usage: Figures,
+    /// A broker's list that does not begin with the biggest, if there is one.
+    pub(crate) out_of_order: Option<String>,
 }
 
 /// A round of shedding as it was recorded. What is not recorded is not compared.
 #[derive(Debug, Deserialize)]
-pub(crate) struct RecordedShed {
-    pub(crate) unload: Unload,
+struct RecordedShed {
+    unload: Unload,
     placement: Option<BTreeMap<String, String>>,
     hits_high: Option<BTreeMap<String, u64>>,
     hits_low: Option<BTreeMap<String, u64>>,
-    /// Absent in alternatives: scores do not depend on any order.
-    scores: Option<BTreeMap<String, f64>>,
+    /// Absent in alternatives: they do not depend on any order.
+    scores: Option<Figures>,
+    /// Absent in alternatives.
+    usage: Option<Figures>,
 }
 
-/// A choice of a broker as it was recorded.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RecordedChoice {
-    /// This one.
-    Pick(String),
-    /// Any candidate, to be remembered.
-    Random(bool),
-    /// What was chosen in that round, if it is a candidate; else any, to be remembered.
-    StickyOrRandom(usize),
+impl Shed {
+    /// Sees whether every list comes biggest first.
+    pub(crate) fn look_at_order(&mut self, cluster: &Cluster) {
+        let mut lists = self.unload.iter();
+        let out = lists.find(|(_, list)| !cluster.falls(list));
+        self.out_of_order =
+            out.map(|(broker, _)| format!("unload of {broker} is not biggest first"));
+    }
+}
+
+impl Compare for Shed {
+    fn compare(&self, recorded: &Value) -> Result<Differences, Wrong> {
+        let recorded = RecordedShed::deserialize(recorded)?;
+        let scores = first("score", &self.scores, recorded.scores.as_ref(), near);
+        let usage = first("usage", &self.usage, recorded.usage.as_ref(), near);
+        Ok(Differences {
+            figures: scores.or(usage),
+            decision: recorded.difference(self),
+            order: first(
+                "order of unload",
+                &self.unload,
+                Some(&recorded.unload),
+                PartialEq::eq,
+            ),
+            out_of_order: self.out_of_order.clone(),
+        })
+    }
 }
 
 impl RecordedShed {
-    /// The first thing but the scores that we decide otherwise, the order inside lists apart.
-    pub(crate) fn difference(&self, ours: &Shed) -> Option<String> {
+    /// The first thing that we decide otherwise, figures and the order inside lists apart.
+    fn difference(&self, ours: &Shed) -> Option<String> {
         let sets = |unload: &Unload| -> BTreeMap<String, BTreeSet<String>> {
             let set = |bundles: &Vec<String>| bundles.iter().cloned().collect();
             unload
@@ -57,44 +87,29 @@ impl RecordedShed {
                 .map(|(b, list)| (b.clone(), set(list)))
                 .collect()
         };
-        let equal = |a: &u64, b: &u64| a == b;
-        first(
-            "unload",
-            &sets(&ours.unload),
-            Some(&sets(&self.unload)),
-            |a, b| a == b,
-        )
-        .or_else(|| {
-            first(
-                "placement",
-                &ours.placement,
-                self.placement.as_ref(),
-                |a, b| a == b,
-            )
-        })
-        .or_else(|| first("hits_high", &ours.hits_high, self.hits_high.as_ref(), equal))
-        .or_else(|| first("hits_low", &ours.hits_low, self.hits_low.as_ref(), equal))
-    }
-
-    /// The first list of bundles that is in another order.
-    pub(crate) fn order_difference(&self, ours: &Shed) -> Option<String> {
-        first(
-            "order of unload",
-            &ours.unload,
-            Some(&self.unload),
-            |a, b| a == b,
-        )
-    }
-
-    /// The first score that is another.
-    pub(crate) fn score_difference(&self, ours: &Shed) -> Option<String> {
-        let near = |a: &f64, b: &f64| (a - b).abs() <= TOLERANCE * a.abs().max(b.abs());
-        first("score", &ours.scores, self.scores.as_ref(), near)
+        let (placement, high, low) = (&self.placement, &self.hits_high, &self.hits_low);
+        let eq = PartialEq::eq;
+        first("unload", &sets(&ours.unload), Some(&sets(&self.unload)), eq)
+            .or_else(|| {
+                first(
+                    "placement",
+                    &ours.placement,
+                    placement.as_ref(),
+                    PartialEq::eq,
+                )
+            })
+            .or_else(|| first("hits_high", &ours.hits_high, high.as_ref(), PartialEq::eq))
+            .or_else(|| first("hits_low", &ours.hits_low, low.as_ref(), PartialEq::eq))
     }
 }
 
+/// Whether two numbers are the same but for the last digits.
+pub(crate) fn near(a: &f64, b: &f64) -> bool {
+    (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
+}
+
 /// The first entry of two maps that is not the same in both, in words.
-fn first<V: Debug>(
+pub(crate) fn first<V: Debug>(
     what: &str,
     ours: &BTreeMap<String, V>,
     recorded: Option<&BTreeMap<String, V>>,

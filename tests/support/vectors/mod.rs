@@ -1,18 +1,22 @@
 //! Judges the planner by recorded decisions of Apache Pulsar: files of one scenario a line.
 //!
 //! A scenario has a configuration, rounds of input, and what was decided in each of them. `line`
-//! reads it, `cluster` is what is known in a round, `decision` is what can be decided and compared,
-//! `avg` goes through the rounds, and `planner` alone knows the library.
+//! reads and judges it, `cluster` is what is known in a round, `names` turns that into the terms of
+//! the library, `decision` is what can be decided and compared; each strategy has its settings and
+//! its rounds in a file of its own.
 #![allow(dead_code, reason = "each test and the example use a part")]
 
-mod avg;
+pub(crate) mod avg;
 pub(crate) mod cluster;
 pub(crate) mod command;
-mod decision;
+pub(crate) mod decision;
 mod line;
+pub(crate) mod names;
 pub(crate) mod ownership;
-pub(crate) mod planner;
 pub(crate) mod summary;
+pub(crate) mod transfer;
+pub(crate) mod unload;
+mod weights;
 
 use line::Line;
 use std::fs::File;
@@ -51,17 +55,37 @@ struct Form {
     judge: fn(&Line) -> Result<Vec<Agreement>, Wrong>,
 }
 
-const FORMS: [Form; 2] = [
+const fn form(
+    prefix: &'static str,
+    fits: fn(&Line) -> bool,
+    judge: fn(&Line) -> Result<Vec<Agreement>, Wrong>,
+) -> Form {
     Form {
-        prefix: "avg_shedder",
-        fits: avg::fits,
-        judge: avg::judge,
-    },
-    Form {
-        prefix: "placement_avg_select",
-        fits: avg::fits,
-        judge: avg::judge,
-    },
+        prefix,
+        fits,
+        judge,
+    }
+}
+
+const FORMS: [Form; 6] = [
+    form("avg_shedder", avg::fits, avg::judge),
+    form("placement_avg_select", avg::fits, avg::judge),
+    form(
+        "threshold_shedder",
+        unload::fits_threshold,
+        unload::judge_threshold,
+    ),
+    form(
+        "overload_shedder",
+        unload::fits_overload,
+        unload::judge_overload,
+    ),
+    form(
+        "uniform_shedder",
+        unload::fits_uniform,
+        unload::judge_uniform,
+    ),
+    form("transfer_shedder", transfer::fits, transfer::judge),
 ];
 
 fn known() -> String {

@@ -23,8 +23,8 @@ pub(crate) struct Summary {
     pub(crate) alternative: usize,
     pub(crate) not_comparable: usize,
     pub(crate) different: usize,
-    /// Scenario, round and what differs there.
-    pub(crate) first_difference: Option<String>,
+    /// Of each that is different: scenario, round and what differs there.
+    pub(crate) differences: Vec<String>,
 }
 
 impl Summary {
@@ -37,8 +37,8 @@ impl Summary {
                 Agreement::NotComparable => self.not_comparable += 1,
                 Agreement::Different(what) => {
                     self.different += 1;
-                    self.first_difference
-                        .get_or_insert_with(|| format!("{scenario}, round {round}: {what}"));
+                    let difference = format!("{scenario}, round {round}: {what}");
+                    self.differences.push(difference);
                 }
             }
         }
@@ -52,7 +52,7 @@ impl fmt::Display for Summary {
             alternative,
             not_comparable,
             different,
-            first_difference: _,
+            differences: _,
         } = self;
         write!(
             f,
