@@ -1,9 +1,11 @@
 //! What no strategy may touch, whatever the load.
 
-use super::Kept;
+use super::{Error, Kept};
 use crate::ids::{BrokerId, BundleId, Namespace};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
 
 /// The namespace that Apache Pulsar keeps its own topics in.
 const SYSTEM_NAMESPACE: &str = "pulsar/system";
@@ -19,6 +21,93 @@ pub struct Constraints {
     pub pinned: BTreeSet<BundleId>,
     /// Namespaces whose bundles stay where they are. Default: `pulsar/system`.
     pub excluded_namespaces: BTreeSet<Namespace>,
+    /// The brokers that a namespace may use. A broker that is primary for some namespace takes
+    /// bundles of no namespace that is not listed, as in Apache Pulsar. Default: none is listed.
+    pub allowed: BTreeMap<Namespace, Allowed>,
+    /// Groups of namespaces that should not meet on one broker, by the name of the group: a bundle
+    /// moves to no broker that has more namespaces of its group, itself not counted, than its owner
+    /// has. Default: none.
+    pub anti_affinity: BTreeMap<String, BTreeSet<Namespace>>,
+    /// Most topics that a broker may come to have by moves. Default: no limit.
+    pub topics_max: Option<u64>,
+    /// The versions that brokers run, during a rolling upgrade: a bundle moves to no broker with an
+    /// older one than its owner's. Who is not listed is older than all that are. Default: none.
+    pub versions: BTreeMap<BrokerId, Version>,
+}
+
+/// The brokers that a namespace may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Allowed {
+    /// Those that it uses.
+    pub primary: BTreeSet<BrokerId>,
+    /// Those that it may use as well while fewer primaries than the minimum are there.
+    pub secondary: BTreeSet<BrokerId>,
+    /// The minimum of primaries that are listed and not being drained. Default: 1.
+    pub primaries_min: usize,
+}
+
+impl Default for Allowed {
+    fn default() -> Self {
+        Self {
+            primary: BTreeSet::new(),
+            secondary: BTreeSet::new(),
+            primaries_min: 1,
+        }
+    }
+}
+
+/// A version such as `3.0.1`: numbers with dots between them. What follows a `-` or `+` does not
+/// count.
+///
+/// # Examples
+///
+/// ```
+/// use deedbook::planner::Version;
+///
+/// let [old, new] = ["3.0.9", "3.0.10-rc1"].map(|text| text.parse::<Version>());
+/// assert!(old? < new?);
+/// assert!("three".parse::<Version>().is_err());
+/// # Ok::<(), deedbook::planner::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Version(Vec<u64>);
+
+impl FromStr for Version {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let numbers = text.split(['-', '+']).next().unwrap_or(text);
+        let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
+        numbers.map(Self).map_err(|_| Error::NoVersion {
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.to_string()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, number) in self.0.iter().enumerate() {
+            let dot = if index == 0 { "" } else { "." };
+            write!(f, "{dot}{number}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for Constraints {
@@ -27,6 +116,10 @@ impl Default for Constraints {
             drained: BTreeSet::new(),
             pinned: BTreeSet::new(),
             excluded_namespaces: Namespace::new(SYSTEM_NAMESPACE).into_iter().collect(),
+            allowed: BTreeMap::new(),
+            anti_affinity: BTreeMap::new(),
+            topics_max: None,
+            versions: BTreeMap::new(),
         }
     }
 }

@@ -22,6 +22,12 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
+    /// A text is no version.
+    #[error("no version: {text}; expected numbers with dots between them, such as 3.0.1")]
+    NoVersion {
+        /// What was given.
+        text: String,
+    },
 }
 
 fn strategies() -> String {

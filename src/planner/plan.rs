@@ -18,6 +18,8 @@ pub struct Plan {
     pub brokers: BTreeMap<BrokerId, BrokerVerdict>,
     /// What was found about each pair, the one with the largest difference first.
     pub pairs: Vec<PairVerdict>,
+    /// What the global planner found about the cluster as a whole, if it looked.
+    pub search: Option<SearchVerdict>,
 }
 
 /// One bundle that should move, bound to its destination.
@@ -95,6 +97,36 @@ pub struct PairVerdict {
     pub high: Hits,
     /// What was to move; none if it did not come to that.
     pub amount: Option<Amount>,
+}
+
+/// What a search over the whole cluster found.
+///
+/// A potential is the sum of the squares of all scores, by the forecast in which it is higher.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchVerdict {
+    /// What every score would be if all were equally loaded, in points.
+    pub level: f64,
+    /// The potential before anything moves.
+    pub potential_before: f64,
+    /// The potential to be expected after all moves.
+    pub potential_after: f64,
+    /// What it would be after those of the avg strategy.
+    pub potential_after_avg: f64,
+    /// The share of the cluster's traffic that moves, 1.0 being all: of messages and of bytes, on
+    /// average.
+    pub moved_share: f64,
+    /// What that share would be with the avg strategy.
+    pub moved_share_avg: f64,
+    /// The sum of the squares of what scores are above the tolerance, before anything moves.
+    pub excess_before: f64,
+    /// The same after all moves.
+    pub excess_after: f64,
+    /// Brokers above the tolerance before anything moves.
+    pub above_before: usize,
+    /// Brokers above the tolerance after all moves.
+    pub above_after: usize,
+    /// For how many steps it thought.
+    pub steps: u64,
 }
 
 /// What was to move away from a broker, and what was found.

@@ -1,6 +1,7 @@
 //! Strategies by their names, and how to make one.
 
 use super::avg::{self, AvgShedder};
+use super::global::{self, GlobalPlanner};
 use super::overload::{self, OverloadShedder};
 use super::threshold::{self, ThresholdShedder};
 use super::transfer::{self, TransferShedder};
@@ -28,16 +29,19 @@ pub enum Strategy {
     Uniform,
     /// Moves from the most loaded to the least loaded: [`TransferShedder`].
     Transfer,
+    /// Looks for the lightest moves over the whole cluster: [`GlobalPlanner`].
+    Global,
 }
 
 impl Strategy {
     /// All of them, the default one first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Avg,
         Self::Threshold,
         Self::Overload,
         Self::Uniform,
         Self::Transfer,
+        Self::Global,
     ];
 
     /// The name by which it is asked for, the same in every release.
@@ -49,6 +53,7 @@ impl Strategy {
             Self::Overload => "overload",
             Self::Uniform => "uniform",
             Self::Transfer => "transfer",
+            Self::Global => "global",
         }
     }
 
@@ -65,6 +70,7 @@ impl Strategy {
             Self::Overload => Settings::Overload(overload::Config::default()),
             Self::Uniform => Settings::Uniform(uniform::Config::default()),
             Self::Transfer => Settings::Transfer(transfer::Config::default()),
+            Self::Global => Settings::Global(global::Config::default()),
         }
     }
 }
@@ -113,6 +119,8 @@ pub enum Settings {
     Uniform(uniform::Config),
     /// Of [`Strategy::Transfer`].
     Transfer(transfer::Config),
+    /// Of [`Strategy::Global`].
+    Global(global::Config),
 }
 
 impl Settings {
@@ -125,6 +133,7 @@ impl Settings {
             Self::Overload(_) => Strategy::Overload,
             Self::Uniform(_) => Strategy::Uniform,
             Self::Transfer(_) => Strategy::Transfer,
+            Self::Global(_) => Strategy::Global,
         }
     }
 
@@ -136,6 +145,7 @@ impl Settings {
             Self::Threshold(_) | Self::Overload(_) | Self::Uniform(_) | Self::Transfer(_) => {
                 Mode::Reference
             }
+            Self::Global(_) => Mode::Safe,
         }
     }
 
@@ -151,6 +161,7 @@ impl Settings {
             Self::Overload(config) => Box::new(OverloadShedder::new(config)?),
             Self::Uniform(config) => Box::new(UniformShedder::new(config)?),
             Self::Transfer(config) => Box::new(TransferShedder::new(config)?),
+            Self::Global(config) => Box::new(GlobalPlanner::new(config)?),
         })
     }
 }
@@ -175,7 +186,8 @@ mod tests {
         let unknown = "fastest".parse::<Strategy>().unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "no such strategy: fastest; there is avg, threshold, overload, uniform, transfer"
+            "no such strategy: fastest; there is avg, threshold, overload, uniform, transfer, \
+             global"
         );
     }
 }

@@ -12,6 +12,8 @@ use deedbook::planner::{
     BrokerLoad, BundleLoad, ClusterLoad, Constraints, Measure, Plan, Resource, Shedder, Stopped,
     Traffic,
 };
+use proptest::prelude::*;
+use std::ops::Range;
 
 pub(crate) fn broker(name: &str) -> BrokerId {
     BrokerId::new(name).unwrap()
@@ -129,4 +131,50 @@ pub(crate) fn settle(load: &mut ClusterLoad, follows: Measure) {
         broker_load.bandwidth_in = used(broker_load.bandwidth_in, sum.throughput_in / 1e6);
         broker_load.bandwidth_out = used(broker_load.bandwidth_out, sum.throughput_out / 1e6);
     }
+}
+
+/// The sum of the squares of all scores.
+pub(crate) fn potential(load: &ClusterLoad) -> f64 {
+    let plan = plan(&mut shedder(Mode::Safe), load);
+    let scores = plan
+        .brokers
+        .values()
+        .filter_map(|verdict| verdict.score.as_ref());
+    scores.map(|score| score.points * score.points).sum()
+}
+
+/// A cluster whose loads follow its bundles, once it is settled: capacities and bundles of random
+/// size.
+pub(crate) fn closed_cluster(brokers: Range<usize>) -> impl Strategy<Value = ClusterLoad> {
+    let capacity = prop_oneof![Just(50.0), Just(100.0), Just(400.0)];
+    let bundle = (0.0..8000.0f64, 0.0..8e6f64);
+    let one = (capacity, prop::collection::vec(bundle, 0..12));
+    prop::collection::vec(one, brokers).prop_map(|brokers| {
+        let mut load = ClusterLoad::default();
+        let mut next = 0;
+        for (index, (capacity, bundles)) in brokers.into_iter().enumerate() {
+            let resource = Some(Resource::new(0.0, capacity));
+            let mut broker_load = BrokerLoad {
+                cpu: resource,
+                bandwidth_in: resource,
+                bandwidth_out: resource,
+                ..BrokerLoad::default()
+            };
+            for (rate, throughput) in bundles {
+                let traffic = Traffic {
+                    message_rate_in: rate / 2.0,
+                    message_rate_out: rate / 2.0,
+                    throughput_in: throughput / 4.0,
+                    throughput_out: throughput * 3.0 / 4.0,
+                };
+                broker_load
+                    .bundles
+                    .insert(self::bundle(next), bundle_load(traffic));
+                next += 1;
+            }
+            load.brokers
+                .insert(broker(&format!("b{index}")), broker_load);
+        }
+        load
+    })
 }

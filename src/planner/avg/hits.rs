@@ -108,7 +108,12 @@ impl HitBook {
 
     /// Starts anew for both brokers of a pair.
     pub(super) fn reset(&mut self, pair: &Pair<'_>) {
-        self.counts.remove(pair.hot);
-        self.counts.remove(pair.cold);
+        self.forget(pair.hot);
+        self.forget(pair.cold);
+    }
+
+    /// Starts anew for one broker.
+    pub(super) fn forget(&mut self, broker: &BrokerId) {
+        self.counts.remove(broker);
     }
 }

@@ -2,7 +2,6 @@
 //! differ much, and for long enough, become more even.
 
 mod config;
-mod forecast;
 mod hits;
 mod select;
 
@@ -10,6 +9,7 @@ pub use super::{Mode, Weights};
 pub use config::Config;
 pub use hits::HitCounts;
 
+use super::guard::Guard;
 use super::{
     Amount, BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Error, Kept, PairVerdict, Plan,
     Score, Shedder, Stopped, score,
@@ -83,13 +83,11 @@ struct Standing<'a> {
     points: f64,
 }
 
-/// The input of one round.
-#[derive(Clone, Copy, Debug)]
+/// One round: its input, and what it let through so far.
+#[derive(Debug)]
 struct Round<'a> {
     load: &'a ClusterLoad,
-    constraints: &'a Constraints,
-    /// What moves already.
-    planned: &'a BTreeSet<BundleId>,
+    guard: Guard<'a>,
 }
 
 impl AvgShedder {
@@ -192,10 +190,10 @@ impl AvgShedder {
     }
 
     /// Looks at one pair: what was found, the bundles that move or the rule that stopped them.
-    fn judge(
+    fn judge<'a>(
         &mut self,
-        pair: &Pair<'_>,
-        round: Round<'_>,
+        pair: &Pair<'a>,
+        round: &mut Round<'a>,
     ) -> (PairVerdict, Result<Chosen, Stopped>) {
         let (low, high) = self.hits.of(pair, &self.config);
         let mut verdict = PairVerdict {
@@ -225,10 +223,10 @@ impl AvgShedder {
     }
 
     /// Chooses from a pair that was triggered.
-    fn shed(
+    fn shed<'a>(
         &self,
-        pair: &Pair<'_>,
-        round: Round<'_>,
+        pair: &Pair<'a>,
+        round: &mut Round<'a>,
         verdict: &mut PairVerdict,
     ) -> Result<Chosen, Stopped> {
         let brokers = &round.load.brokers;
@@ -251,10 +249,8 @@ impl AvgShedder {
             return Err(Stopped::BelowMinimum { messages, bytes });
         };
         let selection = Selection {
-            config: &self.config,
-            constraints: round.constraints,
-            load: round.load,
-            planned: round.planned,
+            mode: self.config.mode,
+            guard: &mut round.guard,
             hot: (pair.hot, hot),
             cold: (pair.cold, cold),
             wanted,
@@ -268,8 +264,37 @@ impl AvgShedder {
         Ok(chosen)
     }
 
+    /// Plans one round, but does not remember what moves: that may be changed yet.
+    pub(super) fn decide(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        let mut plan = Plan::default();
+        let ranking = self.rank(load, constraints, &mut plan);
+        let (pairs, middle) = pair_up(&ranking, self.config.mode);
+        self.hits.count(&pairs, &self.config);
+        let mut round = Round {
+            load,
+            guard: Guard::new(self.config.weights, constraints, load),
+        };
+        for pair in &pairs {
+            let (verdict, outcome) = self.judge(pair, &mut round);
+            record(&mut plan, &verdict, outcome);
+            plan.pairs.push(verdict);
+        }
+        if let Some(verdict) = middle.and_then(|middle| plan.brokers.get_mut(middle)) {
+            verdict.stopped = Some(Stopped::Middle);
+        }
+        plan
+    }
+
+    /// Starts counting anew for all brokers of a plan that was changed.
+    pub(super) fn spend_hits(&mut self, plan: &Plan) {
+        for planned in &plan.moves {
+            self.hits.forget(&planned.from);
+            self.hits.forget(&planned.to);
+        }
+    }
+
     /// Remembers the moves of a plan until reports show them. The reference does not.
-    fn await_reports(&mut self, plan: &Plan) {
+    pub(super) fn await_reports(&mut self, plan: &Plan) {
         if self.config.mode == Mode::Reference {
             return;
         }
@@ -285,26 +310,7 @@ impl AvgShedder {
 
 impl Shedder for AvgShedder {
     fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
-        let mut plan = Plan::default();
-        let ranking = self.rank(load, constraints, &mut plan);
-        let (pairs, middle) = pair_up(&ranking, self.config.mode);
-        self.hits.count(&pairs, &self.config);
-        let mut planned = BTreeSet::new();
-        for pair in &pairs {
-            let round = Round {
-                load,
-                constraints,
-                planned: &planned,
-            };
-            let (verdict, outcome) = self.judge(pair, round);
-            let chosen = outcome.iter().flat_map(|chosen| &chosen.moves);
-            planned.extend(chosen.map(|chosen| chosen.bundle.clone()));
-            record(&mut plan, &verdict, outcome);
-            plan.pairs.push(verdict);
-        }
-        if let Some(verdict) = middle.and_then(|middle| plan.brokers.get_mut(middle)) {
-            verdict.stopped = Some(Stopped::Middle);
-        }
+        let plan = self.decide(load, constraints);
         self.await_reports(&plan);
         plan
     }

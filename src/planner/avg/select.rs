@@ -1,12 +1,9 @@
 //! Which bundles of the hotter broker go to the colder one.
 
 use super::config::Config;
-use super::forecast::Forecasts;
 use crate::ids::{BrokerId, BundleId};
-use crate::planner::{
-    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Mode, Move, Wanted,
-};
-use std::collections::BTreeSet;
+use crate::planner::guard::Guard;
+use crate::planner::{BrokerLoad, BundleLoad, Kept, Measure, Mode, Move, Wanted};
 
 /// How much should move by each measure: a share of what the hotter broker has more.
 pub(super) fn wanted(hot: &BrokerLoad, cold: &BrokerLoad, config: &Config) -> (Wanted, Wanted) {
@@ -22,13 +19,10 @@ pub(super) fn wanted(hot: &BrokerLoad, cold: &BrokerLoad, config: &Config) -> (W
 }
 
 /// Everything that the choice depends on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Selection<'a> {
-    pub(super) config: &'a Config,
-    pub(super) constraints: &'a Constraints,
-    pub(super) load: &'a ClusterLoad,
-    /// What moves already in this round.
-    pub(super) planned: &'a BTreeSet<BundleId>,
+#[derive(Debug)]
+pub(super) struct Selection<'r, 'a> {
+    pub(super) mode: Mode,
+    pub(super) guard: &'r mut Guard<'a>,
     pub(super) hot: (&'a BrokerId, &'a BrokerLoad),
     pub(super) cold: (&'a BrokerId, &'a BrokerLoad),
     pub(super) wanted: Wanted,
@@ -51,51 +45,48 @@ struct Candidate<'a> {
     traffic: f64,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> Selection<'_, 'a> {
     /// Biggest bundle first, each one that still fits.
-    pub(super) fn choose(&self) -> Chosen {
+    pub(super) fn choose(self) -> Chosen {
         let mut chosen = Chosen::default();
+        let candidates = self.candidates(&mut chosen.kept);
         let measure = self.wanted.measure;
         let mut remaining = self.wanted.amount;
-        let mut forecast = Forecasts::new(self.hot.1, self.cold.1, measure, self.config.weights);
-        for candidate in self.candidates(&mut chosen.kept) {
-            let Candidate {
-                bundle,
-                load,
-                traffic,
-            } = candidate;
-            let next = forecast.with(load.short_term);
-            let fits = traffic <= remaining;
-            let kept = if traffic == 0.0 {
-                Some(Kept::Idle)
-            } else if traffic > 0.0 && !fits {
-                Some(Kept::TooBig {
+        let mut route = self.guard.route(self.hot, self.cold);
+        for Candidate {
+            bundle,
+            load,
+            traffic,
+        } in candidates
+        {
+            let outcome = if traffic == 0.0 {
+                Err(Kept::Idle)
+            } else if traffic > remaining {
+                Err(Kept::TooBig {
                     traffic,
                     remaining,
                     measure,
                 })
-            } else if !(traffic > 0.0 && fits) {
+            } else if !(traffic > 0.0 && traffic <= remaining) {
                 // Not a number, or negative: only the reference lets it come this far.
-                Some(Kept::UnsoundTraffic)
-            } else if self.must_gain() && !next.improve_on(&forecast) {
-                Some(Kept::WouldNotGain)
+                Err(Kept::UnsoundTraffic)
+            } else if self.mode == Mode::Safe {
+                route.check(bundle, load)
+            } else if route.is_disputed(bundle) {
+                Err(Kept::Disputed)
             } else {
-                None
+                Ok(route.foresee(load))
             };
-            if let Some(kept) = kept {
-                chosen.kept.push((bundle.clone(), kept));
-                continue;
+            match outcome {
+                Ok(after) => {
+                    remaining -= traffic;
+                    chosen.reached += traffic;
+                    chosen.moves.push(route.take(bundle, load, &after, measure));
+                }
+                Err(kept) => chosen.kept.push((bundle.clone(), kept)),
             }
-            remaining -= traffic;
-            chosen.reached += traffic;
-            forecast = next;
-            chosen.moves.push(self.move_of(bundle, load, &forecast));
         }
         chosen
-    }
-
-    const fn must_gain(&self) -> bool {
-        matches!(self.config.mode, Mode::Safe)
     }
 
     /// The bundles that may move, biggest first, ties by name. The others go to `kept`.
@@ -121,31 +112,12 @@ impl<'a> Selection<'a> {
         bundle: &BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
-        if let Some(kept) = self.constraints.keep(bundle) {
-            return Err(kept);
-        }
-        if self.load.recently_moved.contains(bundle) {
-            return Err(Kept::RecentlyMoved);
-        }
-        if self.cold.1.bundles.contains_key(bundle) || self.planned.contains(bundle) {
-            return Err(Kept::Disputed);
-        }
-        let load = load.ok_or(Kept::NoData)?;
-        if self.config.mode == Mode::Safe && !load.short_term.is_sound() {
-            return Err(Kept::UnsoundTraffic);
-        }
-        Ok(load)
-    }
-
-    fn move_of(&self, bundle: &BundleId, load: &BundleLoad, after: &Forecasts) -> Move {
-        let scores = after.scores();
-        Move {
-            bundle: bundle.clone(),
-            from: self.hot.0.clone(),
-            to: self.cold.0.clone(),
-            load: load.short_term,
-            from_score_after: scores.hot,
-            to_score_after: scores.cold,
+        match self.mode {
+            Mode::Safe => self.guard.admit(bundle, load),
+            Mode::Reference => match self.guard.keep(bundle) {
+                Some(kept) => Err(kept),
+                None => load.ok_or(Kept::NoData),
+            },
         }
     }
 }

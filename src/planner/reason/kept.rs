@@ -1,6 +1,6 @@
 //! Why a bundle stays.
 
-use super::Measure;
+use super::{Barred, Measure};
 use std::fmt;
 
 /// Why a bundle of a broker that sheds stays where it is.
@@ -32,13 +32,19 @@ pub enum Kept {
     },
     /// The pair would not be more even without it.
     WouldNotGain,
-    /// Enough moves without it.
+    /// Enough moves without it, or its broker is loaded as it should be.
     NotNeeded,
     /// As many bundles as may leave in one round were chosen before its turn came.
     CountReached,
     /// It is the last one of those that its broker reported.
     LastReported,
-    /// A bundle before it was too big, which ended the search.
+    /// The constraints bar it from every broker that would gain by it.
+    NoLegalDestination {
+        /// What bars it from the first of them.
+        barred: Barred,
+    },
+    /// The search ended before its turn came: at a bundle that was too big, because the plan was
+    /// full, or because the time to think was over.
     NotReached,
 }
 
@@ -59,6 +65,7 @@ impl Kept {
             Self::NotNeeded => "not_needed",
             Self::CountReached => "count_reached",
             Self::LastReported => "last_reported",
+            Self::NoLegalDestination { .. } => "no_legal_destination",
             Self::NotReached => "not_reached",
         }
     }
@@ -87,7 +94,10 @@ impl fmt::Display for Kept {
             Self::NotNeeded => f.write_str("enough moves without it"),
             Self::CountReached => f.write_str("as many as may leave in a round come before it"),
             Self::LastReported => f.write_str("the last one that its broker reported"),
-            Self::NotReached => f.write_str("the search ended at a bundle before it"),
+            Self::NoLegalDestination { barred } => {
+                write!(f, "may go to no broker that would gain by it: {barred}")
+            }
+            Self::NotReached => f.write_str("the search ended before its turn came"),
         }
     }
 }

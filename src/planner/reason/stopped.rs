@@ -125,6 +125,31 @@ pub enum Stopped {
     RoundSkipped(Skip),
     /// The cluster was even enough, or enough brokers gave, before its turn came.
     NotItsTurn,
+    /// Its score is near the level that all brokers should have, or below.
+    NearLevel {
+        /// Its score after all moves, in points.
+        points: f64,
+        /// The level, in points.
+        level: f64,
+    },
+    /// The plan holds as many moves as it may.
+    BudgetSpent {
+        /// How many.
+        moves: usize,
+    },
+    /// The time to think was over.
+    OutOfSteps {
+        /// How many steps it was.
+        steps: u64,
+    },
+    /// It is above the level that all brokers should have, but no move of one of its bundles would
+    /// help and is allowed.
+    NothingHelps {
+        /// Its score, in points.
+        points: f64,
+        /// The level, in points.
+        level: f64,
+    },
 }
 
 impl Stopped {
@@ -158,6 +183,10 @@ impl Stopped {
             Self::NotUnevenForLong(_) => "not_uneven_for_long",
             Self::RoundSkipped(_) => "round_skipped",
             Self::NotItsTurn => "not_its_turn",
+            Self::NearLevel { .. } => "near_level",
+            Self::BudgetSpent { .. } => "budget_spent",
+            Self::OutOfSteps { .. } => "out_of_steps",
+            Self::NothingHelps { .. } => "nothing_helps",
         }
     }
 
@@ -189,7 +218,29 @@ impl Stopped {
             | Self::EvenEnough { .. }
             | Self::CoolDown { .. }
             | Self::NotUnevenForLong(_)
-            | Self::RoundSkipped(_) => "",
+            | Self::RoundSkipped(_)
+            | Self::NearLevel { .. }
+            | Self::BudgetSpent { .. }
+            | Self::OutOfSteps { .. }
+            | Self::NothingHelps { .. } => "",
+        }
+    }
+
+    /// What a search over the whole cluster says, or one of those that need no figures.
+    fn fmt_of_search(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NearLevel { points, level } => write!(
+                f,
+                "{points:.1} points are near the level of {level:.1} that all should have, or below"
+            ),
+            Self::BudgetSpent { moves } => write!(f, "the plan holds its most of {moves} moves"),
+            Self::OutOfSteps { steps } => write!(f, "thought for its most of {steps} steps"),
+            Self::NothingHelps { points, level } => write!(
+                f,
+                "{points:.1} points are above the level of {level:.1}, but no move that is allowed \
+                 would help"
+            ),
+            _ => f.write_str(self.plain()),
         }
     }
 }
@@ -261,7 +312,7 @@ impl fmt::Display for Stopped {
                 write!(f, "the cluster was uneven for {hits} rounds in a row")
             }
             Self::RoundSkipped(skip) => skip.fmt(f),
-            _ => f.write_str(self.plain()),
+            _ => self.fmt_of_search(f),
         }
     }
 }
