@@ -1,7 +1,6 @@
-//! The memory that many share, in bytes: what is used, who waits for some, and when it is short.
-//! Pure.
+//! The memory that many share, in bytes: what is used, and when it is short. No lock.
 
-use std::collections::{BTreeSet, VecDeque};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Queues grow while less than this share of the limit is used, in percent.
 pub const GROWTH_STOPS_PERCENT: u64 = 75;
@@ -9,10 +8,7 @@ pub const GROWTH_STOPS_PERCENT: u64 = 75;
 /// Queues shrink when more than this share of the limit is used, in percent.
 pub const SHRINK_STARTS_PERCENT: u64 = 95;
 
-/// Names one that waits.
-pub(super) type Ticket = u64;
-
-/// The sum of what is used, and whoever waits for it to fall, in order.
+/// The sum of what is used, and how often it was too much.
 ///
 /// A reservation goes through if at most the limit is used before it, whatever its size. So a large
 /// one waits no longer than a small one, one that is larger than the limit goes through as well,
@@ -21,18 +17,13 @@ pub(super) type Ticket = u64;
 pub(super) struct Budget {
     /// None if there is no limit.
     limit: Option<u64>,
-    used: u64,
+    used: AtomicU64,
     /// How many times over memory is short: up to twice what starts the shrinking, up to four
     /// times, and so on. Back at 0 only once queues may grow again, so that a sum that wavers
     /// around a border shrinks them once.
-    level: u32,
+    level: AtomicU32,
     /// How many times queues had to be halved.
-    halvings: u64,
-    /// Whoever waits does so only while more than the limit is used.
-    waiting: VecDeque<(Ticket, u64)>,
-    /// Those who got what they waited for and have not seen it yet.
-    served: BTreeSet<Ticket>,
-    next_ticket: Ticket,
+    halvings: AtomicU64,
 }
 
 impl Budget {
@@ -40,12 +31,9 @@ impl Budget {
     pub(super) fn new(limit: u64) -> Self {
         Self {
             limit: (limit > 0).then_some(limit),
-            used: 0,
-            level: 0,
-            halvings: 0,
-            waiting: VecDeque::new(),
-            served: BTreeSet::new(),
-            next_ticket: 0,
+            used: AtomicU64::new(0),
+            level: AtomicU32::new(0),
+            halvings: AtomicU64::new(0),
         }
     }
 
@@ -54,87 +42,66 @@ impl Budget {
     }
 
     pub(super) fn used(&self) -> u64 {
-        self.used
+        self.used.load(Ordering::SeqCst)
     }
 
     pub(super) fn halvings(&self) -> u64 {
-        self.halvings
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.halvings.load(Ordering::Acquire)
     }
 
     /// Whether queues may grow.
     pub(super) fn may_grow(&self) -> bool {
-        self.limit
-            .is_none_or(|limit| percents(self.used) < percent_of(limit, GROWTH_STOPS_PERCENT))
+        self.allows_growth(self.used())
     }
 
     /// Reserves whatever is used already: for what is there and cannot be refused.
-    pub(super) fn force(&mut self, bytes: u64) {
-        self.used = self.used.saturating_add(bytes);
-        self.rise();
+    pub(super) fn force(&self, bytes: u64) {
+        let before = self.used.fetch_add(bytes, Ordering::SeqCst);
+        self.rise(before.saturating_add(bytes));
     }
 
     /// Reserves if at most the limit is used.
-    pub(super) fn reserve(&mut self, bytes: u64) -> bool {
-        let free = self.is_free();
-        if free {
-            self.force(bytes);
+    pub(super) fn reserve(&self, bytes: u64) -> bool {
+        let add = |used: u64| {
+            let is_free = self.limit.is_none_or(|limit| used <= limit);
+            used.checked_add(bytes).filter(|_| is_free)
+        };
+        let before = self
+            .used
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
+        if let Ok(before) = before {
+            self.rise(before.saturating_add(bytes));
         }
-        free
+        before.is_ok()
     }
 
-    /// Joins the end of those who wait.
-    pub(super) fn wait(&mut self, bytes: u64) -> Ticket {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.waiting.push_back((ticket, bytes));
-        ticket
-    }
-
-    /// Whether one that waited was served; it is told so once.
-    pub(super) fn claim(&mut self, ticket: Ticket) -> bool {
-        self.served.remove(&ticket)
-    }
-
-    /// One that waited gives up. Says whether it had been served meanwhile: then it has to release
-    /// what it got.
-    pub(super) fn give_up(&mut self, ticket: Ticket) -> bool {
-        self.waiting.retain(|(waiting, _)| *waiting != ticket);
-        self.claim(ticket)
-    }
-
-    /// Gives back what was reserved, and serves those who wait, in order. Returns whom.
-    pub(super) fn release(&mut self, bytes: u64) -> Vec<Ticket> {
-        assert!(bytes <= self.used, "nothing is released that was not used");
-        self.used -= bytes;
-        if self.may_grow() {
-            self.level = 0;
+    /// Gives back what was reserved.
+    pub(super) fn release(&self, bytes: u64) {
+        let before = self.used.fetch_sub(bytes, Ordering::SeqCst);
+        let after = before.checked_sub(bytes);
+        let after = after.expect("nothing is released that was not used");
+        if self.level.load(Ordering::Acquire) > 0 && self.allows_growth(after) {
+            self.level.store(0, Ordering::Release);
         }
-        let mut served = Vec::new();
-        while self.is_free()
-            && let Some((ticket, bytes)) = self.waiting.pop_front()
-        {
-            self.force(bytes);
-            self.served.insert(ticket);
-            served.push(ticket);
-        }
-        served
     }
 
-    fn is_free(&self) -> bool {
-        self.limit.is_none_or(|limit| self.used <= limit)
+    fn allows_growth(&self, used: u64) -> bool {
+        self.limit
+            .is_none_or(|limit| percents(used) < percent_of(limit, GROWTH_STOPS_PERCENT))
     }
 
-    /// More is used than before: is it short, once more?
-    fn rise(&mut self) {
+    /// So much is used, more than before: is it short, once more?
+    fn rise(&self, used: u64) {
         let Some(limit) = self.limit else { return };
         let starts = percent_of(limit, SHRINK_STARTS_PERCENT);
-        while percents(self.used) > starts.saturating_mul(1_u128 << self.level.min(64)) {
-            self.level += 1;
-            self.halvings += 1;
+        let above = |level: u32| percents(used) > starts.saturating_mul(1_u128 << level.min(64));
+        let higher = |level| above(level).then(|| level + 1);
+        while self
+            .level
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, higher)
+            .is_ok()
+        {
+            self.halvings.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

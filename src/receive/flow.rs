@@ -96,18 +96,18 @@ impl Flow {
         self.grant()
     }
 
-    /// Somebody wants more than there is. The size doubles if the last put had filled the queue and
-    /// `may_grow` agrees, which is asked only then. Returns how many permits are granted now.
+    /// Somebody wants more than there is. The size doubles if the last put had filled the queue, it
+    /// is not the largest, and `may_grow` agrees, which is asked only then. Returns how many permits are granted now.
     pub(crate) fn ask(&mut self, may_grow: impl FnOnce() -> bool) -> usize {
-        if !self.was_full || !may_grow() {
+        let has_room = self.size < self.size_max;
+        if !self.was_full || (has_room && !may_grow()) {
             return 0;
         }
         self.was_full = false;
-        let before = self.size;
-        self.size = before.saturating_mul(2).min(self.size_max);
-        if self.size == before {
+        if !has_room {
             return 0;
         }
+        self.size = self.size.saturating_mul(2).min(self.size_max);
         let total = self.held + self.queued + self.spent;
         let granted = self.spent + self.size.saturating_sub(total);
         self.spent = 0;

@@ -91,10 +91,14 @@ impl<T> Inside<T> {
         self.bytes
     }
 
-    /// Follows the halvings of the limit.
+    /// Follows the halvings of the limit, and gives way to queues that hold less.
     pub(super) fn settle(&mut self) {
         let Some(purse) = &mut self.purse else { return };
-        let times = purse.new_halvings();
+        let mut times = purse.new_halvings();
+        // While more is inside than the size, the last halving is still being followed.
+        if purse.gives_way() && times == 0 && self.items.len() <= self.flow.size() {
+            times = 1;
+        }
         if times > 0 {
             self.flow.halve(times);
             self.items.shrink_to(self.flow.size());
@@ -102,7 +106,8 @@ impl<T> Inside<T> {
     }
 
     /// Whether a put goes through, or is refused for good.
-    pub(super) fn put_is_decided(&self) -> bool {
+    pub(super) fn put_is_decided(&mut self) -> bool {
+        self.settle();
         self.phase != Phase::Open || self.flow.held() > 0
     }
 
@@ -118,9 +123,9 @@ impl<T> Inside<T> {
             || (self.flow.held() == 0 && !self.items.is_empty())
     }
 
-    /// An item comes in, or is given back.
+    /// An item comes in, or is given back. Permits are as they were found when it was decided: the
+    /// others on the limit may have taken some away since.
     pub(super) fn put(&mut self, item: T, bytes: usize, without: Without) -> Result<After, T> {
-        self.settle();
         if self.phase != Phase::Open || !(self.flow.held() > 0 || self.admits(without)) {
             return Err(item);
         }
@@ -148,7 +153,9 @@ impl<T> Inside<T> {
         match without {
             Without::Refuse => false,
             Without::Exceed => {
-                self.items.len() < self.flow.size_max() && may_grow(self.purse.as_ref())
+                let purse = self.purse.as_ref();
+                self.items.len() < self.flow.size_max()
+                    && purse.is_none_or(|purse| purse.limit().may_grow())
             }
             Without::Force => true,
         }
@@ -200,8 +207,8 @@ impl<T> Inside<T> {
 
     /// Somebody wants more than there is.
     fn ask(&mut self, after: &mut After) {
-        let purse = self.purse.as_ref();
-        let granted = self.flow.ask(|| may_grow(purse));
+        let purse = self.purse.as_mut();
+        let granted = self.flow.ask(|| purse.is_none_or(Purse::may_grow));
         self.granted(granted, after);
     }
 
@@ -275,8 +282,4 @@ impl<T> Inside<T> {
             ..After::default()
         }
     }
-}
-
-fn may_grow(purse: Option<&Purse>) -> bool {
-    purse.is_none_or(|purse| purse.limit().may_grow())
 }

@@ -1,13 +1,13 @@
 //! A memory limit that any number of queues and producers share.
 
-use super::budget::{Budget, Ticket};
-use crate::sync::{Condvar, Mutex};
-use std::collections::BTreeMap;
+use super::budget::{Budget, GROWTH_STOPS_PERCENT};
+use super::line::{Line, Ticket};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use std::time::Duration;
 /// Queues charge what lies in them, whatever is used already: what has arrived is there. The limit
 /// governs how large they become. They grow only while less than 75 % of it is used, and when more
 /// than 95 % is used all of them are halved, whoever used it; once more when twice that is used,
-/// and so on, until they may grow again.
+/// and so on, until they may grow again. One that may not grow, and holds less than its part of
+/// what queues may grow into, makes those give way that hold more than theirs: each is halved once.
 ///
 /// Producers reserve before they make something: a reservation goes through if at most the limit is
 /// used before it. One that is larger than the whole limit goes through as well, and the others
@@ -44,21 +45,16 @@ use std::time::Duration;
 pub struct MemoryLimit(Arc<Shared>);
 
 struct Shared {
-    /// Guards the sum and who waits for it. Locked inside a queue's lock; nothing is locked and
-    /// nobody is woken while it is held.
-    state: Mutex<State>,
+    budget: Budget,
+    /// Guards who waits. Nothing is locked and nobody is woken while it is held.
+    line: Mutex<Line>,
     served: Condvar,
-    /// A copy of the count in the budget, for those who only look whether it has changed.
-    halvings: AtomicU64,
-    /// In bytes; none if there is no limit.
-    limit: Option<u64>,
+    /// How many wait: whoever releases looks here only, as long as nobody does.
+    waiting: AtomicUsize,
+    /// How many times a queue that holds little was refused to grow.
+    claims: AtomicU64,
     /// How many queues share it.
     queues: AtomicU64,
-}
-
-struct State {
-    budget: Budget,
-    wakers: BTreeMap<Ticket, Waker>,
 }
 
 impl MemoryLimit {
@@ -66,13 +62,11 @@ impl MemoryLimit {
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self(Arc::new(Shared {
-            state: Mutex::new(State {
-                budget: Budget::new(bytes),
-                wakers: BTreeMap::new(),
-            }),
+            budget: Budget::new(bytes),
+            line: Mutex::new(Line::default()),
             served: Condvar::new(),
-            halvings: AtomicU64::new(0),
-            limit: (bytes > 0).then_some(bytes),
+            waiting: AtomicUsize::new(0),
+            claims: AtomicU64::new(0),
             queues: AtomicU64::new(0),
         }))
     }
@@ -83,11 +77,10 @@ impl MemoryLimit {
         Self::new(0)
     }
 
-    /// Bytes that are used. Queues under a limit of more than 128 KiB keep a little in reserve,
-    /// which counts: all together at most a 64th part of the limit.
+    /// Bytes that are used.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.0.state.lock().budget.used()
+        self.0.budget.used()
     }
 
     /// The share of the limit that is used, in percent; 0 if there is no limit.
@@ -97,26 +90,21 @@ impl MemoryLimit {
         reason = "a share to look at; decisions are made on whole numbers"
     )]
     pub fn usage_percent(&self) -> f64 {
-        let state = self.0.state.lock();
-        let used = state.budget.used() as f64;
-        state
-            .budget
-            .limit()
-            .map_or(0.0, |limit| used * 100.0 / limit as f64)
+        let limit = self.0.budget.limit();
+        limit.map_or(0.0, |limit| self.used() as f64 * 100.0 / limit as f64)
     }
 
     /// How many wait for a reservation.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.0.state.lock().budget.waiting()
+        self.0.waiting.load(Ordering::SeqCst)
     }
 
     /// Reserves, if that goes through now.
     #[must_use]
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
-        let mut state = self.0.state.lock();
-        let reserved = state.budget.reserve(bytes);
-        self.publish(&state);
+        // Nobody overtakes those who wait.
+        let reserved = self.waiting() == 0 && self.0.budget.reserve(bytes);
         reserved.then(|| self.reservation(bytes))
     }
 
@@ -124,19 +112,23 @@ impl MemoryLimit {
     /// first, whatever the sizes.
     #[must_use]
     pub fn reserve_for(&self, bytes: u64, limit: Duration) -> Option<Reservation> {
-        let mut state = self.0.state.lock();
-        let mut got = state.budget.reserve(bytes);
-        if !got && !limit.is_zero() {
-            let ticket = state.budget.wait(bytes);
-            let waits = |state: &mut State| {
-                got = got || state.budget.claim(ticket);
+        let reservation = self.try_reserve(bytes);
+        if reservation.is_some() || limit.is_zero() {
+            return reservation;
+        }
+        let mut line = self.0.line.lock();
+        let ticket = line.join(bytes);
+        let mut got = self.serve(line, |line| line.claim(ticket));
+        if !got {
+            let mut line = self.0.line.lock();
+            let waits = |line: &mut Line| {
+                got = got || line.claim(ticket);
                 !got
             };
-            self.0.served.wait_while_for(&mut state, waits, limit);
-            got = got || state.budget.give_up(ticket);
+            self.0.served.wait_while_for(&mut line, waits, limit);
+            drop(line);
+            got = got || self.give_up(ticket);
         }
-        self.publish(&state);
-        drop(state);
         got.then(|| self.reservation(bytes))
     }
 
@@ -153,12 +145,38 @@ impl MemoryLimit {
 
     /// Whether queues may grow.
     pub(super) fn may_grow(&self) -> bool {
-        self.0.state.lock().budget.may_grow()
+        self.0.budget.may_grow()
     }
 
     /// How many times queues had to be halved.
     pub(super) fn halvings(&self) -> u64 {
-        self.0.halvings.load(Ordering::Acquire)
+        self.0.budget.halvings()
+    }
+
+    /// How many claims there were.
+    pub(super) fn claims(&self) -> u64 {
+        self.0.claims.load(Ordering::Acquire)
+    }
+
+    /// A queue that holds little wants to grow, and may not.
+    pub(super) fn claim(&self) {
+        self.0.claims.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// One queue's part of what queues may grow into, in bytes. When they may not grow, and no
+    /// producer has reserved anything, one of them at least holds as much.
+    pub(super) fn fair_share(&self) -> u64 {
+        self.share(1).map_or(u64::MAX, |share| {
+            let percents = u128::from(share) * u128::from(GROWTH_STOPS_PERCENT);
+            u64::try_from(percents / 100).unwrap_or(u64::MAX)
+        })
+    }
+
+    /// One queue's share of the so-manieth part of the limit, in bytes; none if there is no limit.
+    pub(super) fn share(&self, part: u64) -> Option<u64> {
+        let limit = self.0.budget.limit()?;
+        let queues = self.0.queues.load(Ordering::Acquire).max(1);
+        Some(limit / part / queues)
     }
 
     /// One more queue shares it.
@@ -171,46 +189,41 @@ impl MemoryLimit {
         self.0.queues.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// One queue's share of the so-manieth part of the limit, in bytes; none if there is no limit.
-    pub(super) fn share(&self, part: u64) -> Option<u64> {
-        let limit = self.0.limit?;
-        let queues = self.0.queues.load(Ordering::Acquire).max(1);
-        Some(limit / part / queues)
-    }
-
     /// Reserves for what is there already.
     pub(super) fn force(&self, bytes: u64) {
-        let mut state = self.0.state.lock();
-        state.budget.force(bytes);
-        self.publish(&state);
+        self.0.budget.force(bytes);
     }
 
     /// Gives back, and wakes those who got it.
     pub(super) fn release(&self, bytes: u64) {
-        let mut wakers = Vec::new();
-        let served = {
-            let mut state = self.0.state.lock();
-            let served = state.budget.release(bytes);
-            wakers.extend(
-                served
-                    .iter()
-                    .filter_map(|ticket| state.wakers.remove(ticket)),
-            );
-            self.publish(&state);
-            served.len()
-        };
-        if served > wakers.len() {
-            self.0.served.notify_all();
-        }
-        for waker in wakers {
-            waker.wake();
+        self.0.budget.release(bytes);
+        // Who comes to wait says so and then looks whether there is memory; here it is the other
+        // way round. So one of the two sees the other.
+        if self.waiting() > 0 {
+            self.serve(self.0.line.lock(), |_| ());
         }
     }
 
-    fn publish(&self, state: &State) {
-        self.0
-            .halvings
-            .store(state.budget.halvings(), Ordering::Release);
+    /// One that waits gives up. Says whether it had been served meanwhile.
+    fn give_up(&self, ticket: Ticket) -> bool {
+        let mut line = self.0.line.lock();
+        let served = line.give_up(ticket);
+        self.serve(line, |_| served)
+    }
+
+    /// Serves those who wait, as far as there is memory, lets one of them look, and wakes the
+    /// others once the line is free.
+    fn serve<R>(&self, mut line: MutexGuard<'_, Line>, then: impl FnOnce(&mut Line) -> R) -> R {
+        self.0.waiting.store(line.count(), Ordering::SeqCst);
+        let served = line.serve(|bytes| self.0.budget.reserve(bytes));
+        let result = then(&mut line);
+        self.0.waiting.store(line.count(), Ordering::SeqCst);
+        drop(line);
+        if served.threads {
+            self.0.served.notify_all();
+        }
+        served.tasks.into_iter().for_each(Waker::wake);
+        result
     }
 
     fn reservation(&self, bytes: u64) -> Reservation {
@@ -223,9 +236,7 @@ impl MemoryLimit {
 
 impl fmt::Debug for MemoryLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MemoryLimit")
-            .field(&self.0.state.lock().budget)
-            .finish()
+        f.debug_tuple("MemoryLimit").field(&self.0.budget).finish()
     }
 }
 
@@ -265,33 +276,26 @@ impl Future for Reserve {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reservation> {
         let limit = self.limit.clone();
-        let mut state = limit.0.state.lock();
-        let got = match self.ticket {
-            None => state.budget.reserve(self.bytes),
-            Some(ticket) => state.budget.claim(ticket),
-        };
+        let mut line = limit.0.line.lock();
+        let ticket = self.ticket.unwrap_or_else(|| line.join(self.bytes));
+        let got = limit.serve(line, |line| {
+            let got = line.claim(ticket);
+            if !got {
+                line.task(ticket, context.waker().clone());
+            }
+            got
+        });
+        self.ticket = (!got).then_some(ticket);
         if !got {
-            let bytes = self.bytes;
-            let ticket = *self.ticket.get_or_insert_with(|| state.budget.wait(bytes));
-            state.wakers.insert(ticket, context.waker().clone());
             return Poll::Pending;
         }
-        limit.publish(&state);
-        drop(state);
-        self.ticket = None;
         Poll::Ready(limit.reservation(self.bytes))
     }
 }
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        let Some(ticket) = self.ticket else { return };
-        let served = {
-            let mut state = self.limit.0.state.lock();
-            state.wakers.remove(&ticket);
-            state.budget.give_up(ticket)
-        };
-        if served {
+        if self.ticket.is_some_and(|ticket| self.limit.give_up(ticket)) {
             self.limit.release(self.bytes);
         }
     }

@@ -7,9 +7,9 @@
 //! number of queues and producers; queues grow only while less than 75 % of it is used, and halve
 //! when it is more than 95 %.
 //!
-//! What decides stands in step machines without threads and time (`flow`, `inside`, `budget`);
-//! around them are locks and the waiting. A lock of a queue may be held when that of the limit is
-//! taken, never the other way round.
+//! What decides stands in step machines without threads and time (`flow`, `inside`, `line`); around
+//! them are locks and the waiting. The sum that all queues of a limit share is counted without a
+//! lock (`budget`).
 //!
 //! # Examples
 //!
@@ -47,6 +47,7 @@ mod builder;
 mod flow;
 mod inside;
 mod limit;
+mod line;
 mod listen;
 mod purse;
 mod put;

@@ -25,11 +25,13 @@ pub(super) struct Purse {
     is_ended: bool,
     /// How many of the limit's halvings the queue has followed.
     halvings: u64,
+    /// How many of the limit's claims the queue has heard of, or made itself.
+    claims: u64,
 }
 
 impl Purse {
     pub(super) fn new(limit: MemoryLimit) -> Self {
-        let halvings = limit.halvings();
+        let (halvings, claims) = (limit.halvings(), limit.claims());
         limit.join();
         Self {
             limit,
@@ -37,11 +39,30 @@ impl Purse {
             charged: 0,
             is_ended: false,
             halvings,
+            claims,
         }
     }
 
     pub(super) fn limit(&self) -> &MemoryLimit {
         &self.limit
+    }
+
+    /// Whether the queue may grow. If not, and it holds less than its share, those that hold more
+    /// than theirs are asked to give way.
+    pub(super) fn may_grow(&mut self) -> bool {
+        let may = self.limit.may_grow();
+        if !may && self.charged < self.limit.fair_share() {
+            self.limit.claim();
+            self.claims = self.limit.claims();
+        }
+        may
+    }
+
+    /// Whether another queue wants to grow and this one holds more than its share; told once.
+    pub(super) fn gives_way(&mut self) -> bool {
+        let claims = self.limit.claims();
+        let is_asked = std::mem::replace(&mut self.claims, claims) != claims;
+        is_asked && self.charged > self.limit.fair_share()
     }
 
     /// Charges an item that came in.

@@ -73,7 +73,9 @@ impl<T> Queue<T> {
 
     fn put_now(&self, item: T, without: Without) -> Result<(), PutError<T>> {
         let bytes = self.shared.weight(&item);
-        self.put_in(self.shared.inside.lock(), item, bytes, without)
+        let mut inside = self.shared.inside.lock();
+        inside.settle();
+        self.put_in(inside, item, bytes, without)
     }
 
     /// Puts an item in, and waits for a permit.

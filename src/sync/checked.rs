@@ -3,7 +3,7 @@
 //! Time does not pass there: a wait with a limit may be over at once, as on a machine that is busy
 //! with something else.
 
-pub(crate) use shuttle::thread;
+pub(crate) use shuttle::{sync::atomic, thread};
 
 use shuttle::sync;
 use std::fmt;

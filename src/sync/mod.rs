@@ -8,8 +8,8 @@
 mod checked;
 
 #[cfg(shuttle)]
-pub(crate) use checked::{Condvar, Mutex, MutexGuard, RwLock, thread};
+pub(crate) use checked::{Condvar, Mutex, MutexGuard, RwLock, atomic, thread};
 #[cfg(not(shuttle))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 #[cfg(not(shuttle))]
-pub(crate) use std::thread;
+pub(crate) use std::{sync::atomic, thread};

@@ -139,6 +139,55 @@ fn reservations_all_pass_and_all_come_back() {
     });
 }
 
+/// Memory comes back once, at the moment at which somebody begins to wait for it.
+#[test]
+fn memory_that_comes_back_is_not_missed() {
+    explore(|| {
+        let limit = MemoryLimit::new(100);
+        let held = limit.try_reserve(101).unwrap();
+        let waits = limit.clone();
+        let waiter = thread::spawn(move || drop(block_on(waits.reserve_async(1))));
+        drop(held);
+        waiter.join().unwrap();
+        assert_eq!((limit.used(), limit.waiting()), (0, 0));
+    });
+}
+
+/// Memory becomes short, and the queue smaller, while producers wait for permits and put: each
+/// waits longer, and none is refused.
+#[test]
+fn puts_that_wait_outlast_a_shortage() {
+    explore(|| {
+        let limit = MemoryLimit::new(100);
+        let queue = Queue::builder().limit(&limit).weigh(|_| 1).size_max(4);
+        let queue: Queue<usize> = queue.build();
+        while queue.size() < 4 {
+            while queue.try_put(0).is_ok() {}
+            while queue.try_take() != Ok(None) {}
+        }
+        let producers: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = queue.clone();
+                thread::spawn(move || {
+                    queue.put(1).unwrap();
+                    block_on(queue.put_async(2)).unwrap();
+                    queue.put(3).unwrap();
+                })
+            })
+            .collect();
+        let others = limit.clone();
+        let shortage = thread::spawn(move || {
+            drop(others.try_reserve(200));
+            drop(others.try_reserve(400));
+        });
+        let sum: usize = (0..6).map(|_| queue.take().unwrap()).sum();
+        for thread in producers.into_iter().chain([shortage]) {
+            thread.join().unwrap();
+        }
+        assert_eq!((sum, limit.used()), (12, 0));
+    });
+}
+
 /// A task that was woken and dropped hands its wake on, whenever that happens.
 #[test]
 fn a_wait_that_is_given_up_takes_no_wake_along() {

@@ -1,8 +1,9 @@
 //! Goal: what others reported as faults of such queues does not happen here. Method: each report
 //! restated as the steps that lead to it.
 
-use crate::{builder, grow, sharing};
+use crate::{builder, grow, poll_once, sharing};
 use deedbook::receive::{Batch, MemoryLimit, Queue};
+use std::task::Poll;
 use std::time::Duration;
 
 /// No limit is a usage of nothing, not of nothing out of nothing.
@@ -247,4 +248,24 @@ fn a_listener_leaves_to_others_what_it_has_no_time_for() {
     queue.finish();
     assert_eq!(listener.wait(), deedbook::receive::Ended::Closed);
     assert!(queue.is_empty());
+}
+
+/// Memory becomes short before a put that waits: it has lost its permit and waits for another one,
+/// instead of being refused.
+#[test]
+fn who_waits_for_a_permit_is_not_refused_when_memory_is_short() {
+    let limit = MemoryLimit::new(100);
+    let queue = builder().size_max(8).size_min(2).limit(&limit).build();
+    while queue.size() < 8 {
+        while queue.try_put(1).is_ok() {}
+        while queue.try_take() != Ok(None) {}
+    }
+    (0..4).for_each(|_| queue.try_put(1).unwrap());
+    let held = limit.try_reserve(92).unwrap();
+    let mut put = queue.put_async(1);
+    assert!(poll_once(&mut put).is_pending());
+    assert_eq!((queue.size(), queue.len()), (4, 4));
+    assert_eq!([queue.try_take(), queue.try_take()], [Ok(Some(1)); 2]);
+    assert_eq!(poll_once(&mut put), Poll::Ready(Ok(())));
+    drop(held);
 }

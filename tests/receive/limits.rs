@@ -2,7 +2,7 @@
 //! Method: the limit alone, with futures that are polled by hand, and threads.
 
 use crate::{Wakes, poll_once};
-use deedbook::receive::MemoryLimit;
+use deedbook::receive::{MemoryLimit, Queue};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -113,31 +113,39 @@ fn without_a_limit_nothing_waits() {
     assert!(limit.used() > 0);
 }
 
-/// Queues keep a little in reserve, so that they do not meet at the limit for each item; it is
-/// little beside the limit however many they are, and gone with them.
+/// Of queues that share a limit, one that came early and took most of what there is to grow into
+/// gives way to one that came late, until both have their share.
 #[test]
-fn reserves_are_small_and_come_back() {
-    const BYTES: u64 = 64 << 20;
-    for count in [1_u64, 10, 300, 1_000] {
-        let limit = MemoryLimit::new(BYTES);
-        let queue = |_| crate::builder().limit(&limit).size_min(200).build();
-        let queues: Vec<_> = (0..count).map(queue).collect();
-        for queue in &queues {
-            (0..100).for_each(|_| queue.try_put(100).unwrap());
-        }
-        let charged = count * 10_000;
-        let used = limit.used();
-        assert!(
-            used >= charged && used <= charged + BYTES / 64,
-            "{count}: {used}"
-        );
-        for queue in &queues {
-            while queue.try_take().unwrap().is_some() {}
-        }
-        assert!(limit.used() <= BYTES / 64, "{count}: {}", limit.used());
-        let (finished, closed) = queues.split_at(queues.len() / 2);
-        finished.iter().for_each(deedbook::receive::Queue::finish);
-        closed.iter().for_each(deedbook::receive::Queue::close);
-        assert_eq!(limit.used(), 0, "{count}");
+fn a_queue_that_came_late_gets_its_share() {
+    let limit = MemoryLimit::new(100);
+    let queue = || {
+        Queue::builder()
+            .size_max(128)
+            .weigh(|_: &()| 1)
+            .limit(&limit)
+    };
+    let (early, late) = (queue().build(), queue().build());
+    // What may come in does, and then all of it is asked for.
+    let fill = |queue: &Queue<()>| while queue.try_put(()).is_ok() {};
+    let drain = |queue: &Queue<()>| while queue.try_take() != Ok(None) {};
+    while early.size() < 64 {
+        fill(&early);
+        drain(&early);
     }
+    let held = limit.try_reserve(11).unwrap();
+    fill(&early);
+    assert_eq!((limit.used(), late.size()), (75, 1));
+    let mut rounds = 0;
+    while late.size() < early.size() {
+        // Whenever the late one is filled, the early one is full.
+        fill(&late);
+        drain(&late);
+        let half = early.size() / 2;
+        (0..half).for_each(|_| early.try_take().unwrap().unwrap());
+        fill(&early);
+        rounds += 1;
+        assert!(rounds < 100, "{:?} {:?}", early.status(), late.status());
+    }
+    assert_eq!((early.size(), late.size()), (32, 32));
+    drop(held);
 }

@@ -4,7 +4,7 @@
 //! be seen is compared, and what must always hold is looked at.
 
 use crate::poll_once;
-use crate::rules::{BATCH_BYTES, BATCH_COUNT, Budget, LIMIT, Plain};
+use crate::rules::{BATCH_BYTES, BATCH_COUNT, Budget, LIMIT, Plain, QUEUES};
 use deedbook::receive::{Batch, Closed, MemoryLimit, PutError, Queue, Reservation, Reserve};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-const QUEUES: usize = 3;
 const BATCH: Batch = Batch {
     count_max: BATCH_COUNT,
     bytes_max: BATCH_BYTES,
@@ -24,6 +23,8 @@ const BATCH: Batch = Batch {
 #[derive(Clone, Debug)]
 enum Op {
     Put(usize, usize),
+    /// A put that is awaited, and given up if it has to wait.
+    AwaitPut(usize, usize),
     Push(usize, usize),
     Force(usize, usize),
     Take(usize),
@@ -47,6 +48,7 @@ fn op() -> impl Strategy<Value = Op> {
     let bytes = || prop_oneof![4 => 0_usize..60, 2 => 60_usize..400, 1 => Just(2 * LIMIT)];
     prop_oneof![
         12 => (queue(), bytes()).prop_map(|(queue, bytes)| Op::Put(queue, bytes)),
+        4 => (queue(), bytes()).prop_map(|(queue, bytes)| Op::AwaitPut(queue, bytes)),
         2 => (queue(), bytes()).prop_map(|(queue, bytes)| Op::Push(queue, bytes)),
         1 => (queue(), bytes()).prop_map(|(queue, bytes)| Op::Force(queue, bytes)),
         12 => queue().prop_map(Op::Take),
@@ -128,6 +130,13 @@ impl World {
             Op::Put(at, bytes) => {
                 let goes = self.plain[at].out > 0;
                 self.put(at, bytes, goes, self.queues[at].try_put(bytes));
+            }
+            Op::AwaitPut(at, bytes) => {
+                let goes = self.plain[at].out > 0;
+                match poll_once(&mut self.queues[at].put_async(bytes)) {
+                    Poll::Ready(put) => self.put(at, bytes, goes, put),
+                    Poll::Pending => assert!(self.plain[at].open && !goes),
+                }
             }
             Op::Push(at, bytes) => {
                 let plain = &self.plain[at];
@@ -211,7 +220,7 @@ impl World {
         let expected = if !plain.items.is_empty() {
             Ok(Some(plain.leave(1, &mut self.budget)[0]))
         } else if plain.open {
-            plain.ask(&self.budget);
+            plain.ask(&mut self.budget);
             Ok(None)
         } else {
             Err(Closed)
@@ -228,7 +237,7 @@ impl World {
             return;
         }
         if !plain.has_batch() {
-            plain.ask(&self.budget);
+            plain.ask(&mut self.budget);
         }
         let count = plain.batch_count();
         assert_eq!(taken, Ok(plain.leave(count, &mut self.budget)));
@@ -242,7 +251,7 @@ impl World {
             return;
         }
         if !plain.has_batch() {
-            plain.ask(&self.budget);
+            plain.ask(&mut self.budget);
         }
         let expected = if plain.has_batch() {
             let count = plain.batch_count();

@@ -5,6 +5,10 @@ use std::collections::VecDeque;
 
 /// Bytes of the limit.
 pub(crate) const LIMIT: usize = 1_000;
+/// How many queues share it.
+pub(crate) const QUEUES: usize = 3;
+/// What each may hold of the 75 % into which queues may grow.
+const SHARE: usize = LIMIT / QUEUES * 75 / 100;
 /// What is enough for a batch.
 pub(crate) const BATCH_COUNT: usize = 3;
 pub(crate) const BATCH_BYTES: usize = 400;
@@ -15,6 +19,8 @@ pub(crate) struct Budget {
     pub(crate) used: usize,
     pub(crate) tripped: u32,
     pub(crate) halvings: usize,
+    /// How many times a queue with less than its share was refused to grow.
+    pub(crate) claims: usize,
     pub(crate) waiting: VecDeque<(usize, usize)>,
     pub(crate) served: Vec<usize>,
 }
@@ -57,6 +63,7 @@ pub(crate) struct Plain {
     pub(crate) kept: usize,
     pub(crate) hint: bool,
     pub(crate) halvings: usize,
+    pub(crate) claims: usize,
     pub(crate) granted: usize,
     pub(crate) open: bool,
 }
@@ -73,6 +80,7 @@ impl Plain {
             kept: 0,
             hint: false,
             halvings: 0,
+            claims: 0,
             granted: min,
             open: true,
         }
@@ -97,8 +105,16 @@ impl Plain {
     }
 
     pub(crate) fn follow(&mut self, budget: &Budget) {
+        let was_halved = self.halvings < budget.halvings;
         while self.halvings < budget.halvings {
             self.halvings += 1;
+            self.size = self.min.max(self.size / 2);
+        }
+        // Others want to grow: once for all that asked since, and not while it is shrinking.
+        let is_asked = self.claims < budget.claims;
+        self.claims = budget.claims;
+        let is_shrinking = was_halved || self.items.len() > self.size;
+        if is_asked && !is_shrinking && self.bytes() > SHARE {
             self.size = self.min.max(self.size / 2);
         }
         self.trim();
@@ -120,8 +136,15 @@ impl Plain {
         budget.add(bytes);
     }
 
-    pub(crate) fn ask(&mut self, budget: &Budget) {
-        if !self.hint || !budget.may_grow() {
+    pub(crate) fn ask(&mut self, budget: &mut Budget) {
+        if !self.hint {
+            return;
+        }
+        if self.size < self.max && !budget.may_grow() {
+            if self.bytes() < SHARE {
+                budget.claims += 1;
+                self.claims = budget.claims;
+            }
             return;
         }
         self.hint = false;

@@ -115,7 +115,7 @@ fn handing_over(setting: &Setting, producers: usize) -> Case {
 
 /// Several pairs of threads, each with a queue of its own, on one limit.
 fn sharing(setting: &Setting) -> Case {
-    let count = setting.count(200_000, 200);
+    let count = setting.count(2_000_000, 200);
     let each = "deedbook, a limit each";
     let shared = "deedbook, one limit";
     let scarce = "deedbook, one limit that is short";

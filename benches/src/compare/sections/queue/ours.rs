@@ -3,7 +3,7 @@
 use super::run::Sides;
 use super::{QUEUES, SIZE, share};
 use crate::compare::{Figure, Stopwatch};
-use deedbook::receive::{Batch, MemoryLimit, Queue, QueueBuilder};
+use deedbook::receive::{Batch, MemoryLimit, PutError, Queue, QueueBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -57,7 +57,18 @@ pub(super) fn pairs(limits: &[MemoryLimit], count: usize) -> Vec<Figure> {
     let watch = Stopwatch::start();
     thread::scope(|scope| {
         for (queue, taken) in queues.iter().zip(&taken) {
-            scope.spawn(|| while queue.put(0).is_ok() {});
+            scope.spawn(|| {
+                let ended = loop {
+                    if let Err(error) = queue.put(0) {
+                        break error;
+                    }
+                };
+                assert_eq!(
+                    ended,
+                    PutError::Closed(0),
+                    "a put that waits is not refused"
+                );
+            });
             scope.spawn(|| {
                 while queue.take().is_ok() {
                     if taken.fetch_add(1, Ordering::Relaxed) == count {
