@@ -97,7 +97,8 @@ impl Flow {
     }
 
     /// Somebody wants more than there is. The size doubles if the last put had filled the queue, it
-    /// is not the largest, and `may_grow` agrees, which is asked only then. Returns how many permits are granted now.
+    /// is not the largest, and `may_grow` agrees, which is asked only then. Returns how many
+    /// permits are granted now.
     pub(crate) fn ask(&mut self, may_grow: impl FnOnce() -> bool) -> usize {
         let has_room = self.size < self.size_max;
         if !self.was_full || (has_room && !may_grow()) {

@@ -131,13 +131,7 @@ impl World {
                 let goes = self.plain[at].out > 0;
                 self.put(at, bytes, goes, self.queues[at].try_put(bytes));
             }
-            Op::AwaitPut(at, bytes) => {
-                let goes = self.plain[at].out > 0;
-                match poll_once(&mut self.queues[at].put_async(bytes)) {
-                    Poll::Ready(put) => self.put(at, bytes, goes, put),
-                    Poll::Pending => assert!(self.plain[at].open && !goes),
-                }
-            }
+            Op::AwaitPut(at, bytes) => self.await_put(at, bytes),
             Op::Push(at, bytes) => {
                 let plain = &self.plain[at];
                 let room = plain.items.len() < plain.max && self.budget.may_grow();
@@ -211,6 +205,14 @@ impl World {
         assert_eq!(put, expected);
         if put.is_ok() {
             plain.put(bytes, &mut self.budget);
+        }
+    }
+
+    fn await_put(&mut self, at: usize, bytes: usize) {
+        let goes = self.plain[at].out > 0;
+        match poll_once(&mut self.queues[at].put_async(bytes)) {
+            Poll::Ready(put) => self.put(at, bytes, goes, put),
+            Poll::Pending => assert!(self.plain[at].open && !goes),
         }
     }
 
