@@ -5,10 +5,13 @@
 mod files;
 
 use deedbook::ids::{Position, SessionToken};
-use deedbook::log::file::{OpenError, inspect};
+use deedbook::log::file::{FileLog, FileLogBuilder, OpenError, inspect};
 use deedbook::log::{Append, AppendError, EventLog, Guard, Member, ReadError, Refusal};
 use deedbook::storage::MemoryStorage;
+use files::watched::Watched;
 use files::{append_now, broker, entries, entry, lead, member_now, open, put_snapshot, wide_entry};
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 const FIRST: &str = "00000000000000000001.log";
 
@@ -157,4 +160,179 @@ fn a_full_disk_refuses_loses_nothing_and_goes_on_once_there_is_room() {
     drop(log);
     let log = open(&storage.crash(|_| false)).unwrap();
     assert_eq!(entries(&log, Position::ZERO).unwrap(), taken);
+}
+
+/// Everything that an operating system may say, as far as the standard library has a name for it.
+const KINDS: [ErrorKind; 36] = [
+    ErrorKind::NotFound,
+    ErrorKind::PermissionDenied,
+    ErrorKind::ConnectionRefused,
+    ErrorKind::ConnectionReset,
+    ErrorKind::HostUnreachable,
+    ErrorKind::NetworkUnreachable,
+    ErrorKind::ConnectionAborted,
+    ErrorKind::NotConnected,
+    ErrorKind::AddrInUse,
+    ErrorKind::AddrNotAvailable,
+    ErrorKind::NetworkDown,
+    ErrorKind::BrokenPipe,
+    ErrorKind::AlreadyExists,
+    ErrorKind::WouldBlock,
+    ErrorKind::NotADirectory,
+    ErrorKind::IsADirectory,
+    ErrorKind::DirectoryNotEmpty,
+    ErrorKind::ReadOnlyFilesystem,
+    ErrorKind::StaleNetworkFileHandle,
+    ErrorKind::InvalidInput,
+    ErrorKind::InvalidData,
+    ErrorKind::TimedOut,
+    ErrorKind::WriteZero,
+    ErrorKind::StorageFull,
+    ErrorKind::NotSeekable,
+    ErrorKind::QuotaExceeded,
+    ErrorKind::FileTooLarge,
+    ErrorKind::ResourceBusy,
+    ErrorKind::ExecutableFileBusy,
+    ErrorKind::Deadlock,
+    ErrorKind::TooManyLinks,
+    ErrorKind::ArgumentListTooLong,
+    ErrorKind::Interrupted,
+    ErrorKind::Unsupported,
+    ErrorKind::UnexpectedEof,
+    ErrorKind::OutOfMemory,
+];
+
+fn open_watched(storage: &Watched) -> Result<FileLog, OpenError> {
+    FileLogBuilder::on(Arc::new(storage.clone()))
+        .segment_bytes(files::SEGMENT_BYTES)
+        .new_log(files::LOG)
+        .without_threads()
+        .open()
+}
+
+/// Opens, appends over several segments, reads, compacts, trims and opens again; whatever fails is
+/// tried once more, by the next process if the log says so. Every entry that was acknowledged is
+/// there at the end, once and in order.
+fn live_through(storage: &Watched) {
+    let open = || {
+        open_watched(storage)
+            .or_else(|_| open_watched(storage))
+            .unwrap()
+    };
+    let mut log = open();
+    let mut stands = Vec::new();
+    for counter in 1..=20 {
+        let entry = entry(1, counter);
+        match append_now(&log, &entry) {
+            Ok(appended) => stands.push((appended.position, entry)),
+            Err(error) => {
+                if let AppendError::Unknown | AppendError::Refused(Refusal::Poisoned) = error {
+                    drop(log);
+                    log = open();
+                }
+                let appended = append_now(&log, &entry).unwrap();
+                stands.push((appended.position, entry));
+            }
+        }
+        let read = || files::read_all(&log, Position::ZERO);
+        let _ = read().or_else(|_| read());
+        if counter == 8 || counter == 16 {
+            let led = lead(&log);
+            if let Err(AppendError::Unknown | AppendError::Refused(Refusal::Poisoned)) = led {
+                drop(log);
+                log = open();
+            }
+            let Ok(epoch) = led.or_else(|_| lead(&log)) else {
+                continue;
+            };
+            let put = || put_snapshot(&log, log.end(), epoch);
+            let _ = put().or_else(|_| put());
+            let _ = log
+                .trim(log.end())
+                .and_then(|()| log.trim(Position::new(1)));
+        }
+    }
+    drop(log);
+    storage.calm();
+    let log = open();
+    let first = inspect::stat(storage).unwrap().first();
+    stands.retain(|(position, _)| *position >= first);
+    assert!(
+        stands.len() >= 12,
+        "only what the older snapshot covers was trimmed"
+    );
+    let stands: Vec<_> = stands.into_iter().map(|(_, entry)| entry).collect();
+    assert_eq!(entries(&log, first).unwrap(), stands);
+    assert!(inspect::verify(storage).unwrap().is_sound());
+}
+
+/// Every kind of error at every operation, reads and listings included: no panic, and no loss.
+#[test]
+fn whatever_the_system_says_wherever_it_is_an_error_and_no_loss() {
+    let storage = Watched::new(Arc::new(MemoryStorage::new()));
+    live_through(&storage);
+    let operations = storage.operations();
+    assert!(operations > 200, "{operations}");
+    // Each kind at some operations, and each operation with some kinds.
+    for operation in 1..=operations {
+        for (index, kind) in KINDS.into_iter().enumerate() {
+            if (operation + index as u64).is_multiple_of(5) {
+                let storage = Watched::new(Arc::new(MemoryStorage::new()));
+                let fails = move || {
+                    println!("{kind:?} at operation {operation}");
+                    Some(kind)
+                };
+                storage.before(operation, Box::new(fails));
+                live_through(&storage);
+            }
+        }
+    }
+}
+
+/// What an append says, for each thing that is to be told apart, and that it goes on afterwards.
+#[test]
+fn each_error_of_a_disk_has_a_name_a_path_and_advice() {
+    let advice = [
+        (ErrorKind::StorageFull, "make room and append again"),
+        (ErrorKind::QuotaExceeded, "make room, or ask for more"),
+        (ErrorKind::ReadOnlyFilesystem, "mount it writable"),
+        (ErrorKind::PermissionDenied, "see who owns it"),
+        (ErrorKind::NotFound, "bring back what was moved"),
+        (ErrorKind::Interrupted, ""),
+    ];
+    for (kind, advised) in advice {
+        let storage = MemoryStorage::new();
+        let log = open(&storage).unwrap();
+        storage.fail_at_with(storage.operation_count() + 1, kind);
+        let Err(AppendError::Refused(refusal)) = append_now(&log, &entry(9, 1)) else {
+            panic!("{kind}: it was not refused");
+        };
+        let found = match &refusal {
+            Refusal::Full { path } => (ErrorKind::StorageFull, path),
+            Refusal::Unavailable { path, kind } => (*kind, path),
+            other => panic!("{kind}: {other}"),
+        };
+        assert_eq!(found.0, kind);
+        assert!(found.1.ends_with(FIRST), "{}", found.1.display());
+        assert!(refusal.to_string().contains(advised), "{refusal}");
+        assert!(
+            !append_now(&log, &entry(9, 1)).unwrap().already,
+            "it goes on"
+        );
+        drop(log);
+        // And so does an opening, at each of its operations.
+        let opened = storage.operation_count();
+        storage.fail_at_with(opened + 1, kind);
+        let error = open(&storage).unwrap_err();
+        let OpenError::Storage(error) = &error else {
+            panic!("{kind}: {error}");
+        };
+        assert_eq!(error.kind(), kind);
+        assert_eq!(
+            entries(&open(&storage).unwrap(), Position::ZERO)
+                .unwrap()
+                .len(),
+            1
+        );
+    }
 }

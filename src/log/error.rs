@@ -2,6 +2,7 @@
 
 use super::codec;
 use crate::ids::{LogId, Position};
+use crate::storage::advice;
 use std::path::PathBuf;
 
 /// Why an append did not say "taken".
@@ -41,7 +42,7 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The engine cannot be reached or refuses to write now.
-    #[error("the log cannot be written at {}: {kind}", .path.display())]
+    #[error("the log cannot be written at {}: {kind}{}", .path.display(), advice(*.kind))]
     Unavailable {
         /// What could not be written.
         path: PathBuf,
@@ -120,7 +121,7 @@ pub enum ReadError {
         found: &'static str,
     },
     /// The log cannot be read now.
-    #[error("{} cannot be read: {kind}", .path.display())]
+    #[error("{} cannot be read: {kind}{}", .path.display(), advice(*.kind))]
     Unavailable {
         /// What could not be read.
         path: PathBuf,
@@ -190,13 +191,13 @@ pub enum SnapshotError {
     #[error("the log was opened to be read only")]
     ReadOnly,
     /// There is no room for it.
-    #[error("there is no room for the snapshot at {}", .path.display())]
+    #[error("there is no room for the snapshot at {}; make room and compact again", .path.display())]
     Full {
         /// Where room is missing.
         path: PathBuf,
     },
     /// It cannot be read or written now.
-    #[error("snapshot {} is out of reach: {kind}", .path.display())]
+    #[error("snapshot {} is out of reach: {kind}{}", .path.display(), advice(*.kind))]
     Unavailable {
         /// What could not be read or written.
         path: PathBuf,
@@ -223,7 +224,7 @@ pub enum TrimError {
         committed: Position,
     },
     /// The log cannot be written now; trimming again later is safe.
-    #[error("{} cannot be trimmed: {kind}", .path.display())]
+    #[error("{} cannot be trimmed: {kind}{}", .path.display(), advice(*.kind))]
     Unavailable {
         /// What could not be removed.
         path: PathBuf,

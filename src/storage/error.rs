@@ -7,20 +7,34 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no room left, on the disk or in a quota.
+    /// There is no room left on the disk.
     #[error("there is no room left at {}", .path.display())]
     Full {
         /// What was to be written.
         path: PathBuf,
     },
+    /// There is no room left in a quota.
+    #[error("the quota is used up at {}{}", .path.display(), advice(ErrorKind::QuotaExceeded))]
+    Quota {
+        /// What was to be written.
+        path: PathBuf,
+    },
     /// The file system takes no writes.
-    #[error("{} lies on a file system that is read-only", .path.display())]
+    #[error(
+        "{} lies on a file system that is read-only{}",
+        .path.display(),
+        advice(ErrorKind::ReadOnlyFilesystem)
+    )]
     ReadOnly {
         /// What was to be written.
         path: PathBuf,
     },
     /// This process may not do it.
-    #[error("permission to use {} is missing", .path.display())]
+    #[error(
+        "permission to use {} is missing{}",
+        .path.display(),
+        advice(ErrorKind::PermissionDenied)
+    )]
     Permission {
         /// What was asked for.
         path: PathBuf,
@@ -53,13 +67,25 @@ pub enum Error {
     },
 }
 
+/// What to do about a kind of error, to go behind a message; nothing where there is no advice.
+pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::QuotaExceeded => "; make room, or ask for more",
+        ErrorKind::ReadOnlyFilesystem => "; mount it writable, or only read the log",
+        ErrorKind::PermissionDenied => "; see who owns it and what its mode allows",
+        ErrorKind::NotFound => "; bring back what was moved or removed",
+        _ => "",
+    }
+}
+
 impl Error {
     /// What the operating system said about `path`.
     #[must_use]
     pub fn of(path: &Path, error: &io::Error) -> Self {
         let path = path.to_owned();
         match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full { path },
+            ErrorKind::StorageFull => Self::Full { path },
+            ErrorKind::QuotaExceeded => Self::Quota { path },
             ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
             ErrorKind::PermissionDenied => Self::Permission { path },
             ErrorKind::NotFound => Self::NotFound { path },
@@ -73,6 +99,7 @@ impl Error {
     pub fn path(&self) -> &Path {
         match self {
             Self::Full { path }
+            | Self::Quota { path }
             | Self::ReadOnly { path }
             | Self::Permission { path }
             | Self::NotFound { path }
@@ -87,6 +114,7 @@ impl Error {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Full { .. } => ErrorKind::StorageFull,
+            Self::Quota { .. } => ErrorKind::QuotaExceeded,
             Self::ReadOnly { .. } => ErrorKind::ReadOnlyFilesystem,
             Self::Permission { .. } => ErrorKind::PermissionDenied,
             Self::NotFound { .. } => ErrorKind::NotFound,

@@ -10,6 +10,7 @@ mod fs;
 mod memory;
 
 pub use error::Error;
+pub(crate) use error::advice;
 #[cfg(unix)]
 pub use fs::FsStorage;
 pub use memory::{MemoryStorage, Unsynced};

@@ -7,6 +7,8 @@
 )]
 #![allow(dead_code, reason = "not every test uses every one")]
 
+pub(crate) mod watched;
+
 use deedbook::clock::ManualClock;
 use deedbook::ids::{BrokerId, BundleId, Epoch, Holder, LogId, Position, SessionToken};
 use deedbook::log::file::{Durability, FileLog, FileLogBuilder, OpenError};

@@ -6,18 +6,17 @@
 
 #[path = "../files/mod.rs"]
 mod files;
-mod watched;
 
 use deedbook::ids::{Epoch, LogId, Position};
 use deedbook::log::file::{Copying, Durability, FileLog, FileLogBuilder, Identity, inspect};
 use deedbook::log::{EventLog, Payload, ReadError, Tail, TailItem};
 use deedbook::state::{Body, Change, Entry};
 use deedbook::storage::{FsStorage, MemoryStorage, Storage};
+use files::watched::Watched;
 use files::{append, entry, lead, put_snapshot};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use watched::Watched;
 
 /// The process that writes, and everything that it ever wrote.
 struct Writer {
@@ -208,6 +207,7 @@ fn interleave(worlds: &[(Disks, Scale)], read: impl Fn(&Watched, &Mutex<Writer>)
             let event = move || {
                 other.lock().live_on();
                 told.set(()).expect("once");
+                None
             };
             watched.before(operation, Box::new(event));
             read(&watched, &writer);

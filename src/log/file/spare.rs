@@ -149,7 +149,9 @@ impl Spare {
             return Err(error.into());
         }
         self.storage.sync().map_err(|_| TakeError::Names)?;
-        Ok((file, size))
+        // What goes wrong from here on names the segment.
+        let named = self.storage.open(&segment_name(first), Access::Write);
+        Ok((named.unwrap_or(file), size))
     }
 
     /// Keeps a segment that was trimmed for later use, or removes it.

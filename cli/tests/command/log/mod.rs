@@ -3,6 +3,8 @@
 mod book;
 mod copies;
 mod damage;
+#[cfg(target_os = "linux")]
+mod disks;
 mod refusals;
 mod views;
 

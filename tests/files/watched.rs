@@ -1,16 +1,18 @@
-//! A storage between whose operations something happens.
+//! A storage between whose operations something happens, or of which one fails.
+#![allow(dead_code, reason = "not every test uses every one")]
 
 use deedbook::storage::{Access, Error, File, Lock, Storage};
 use parking_lot::Mutex;
 use std::fmt;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What happens between two operations.
-pub(crate) type Event = Box<dyn FnMut() + Send>;
+/// What happens between two operations; it may let the one that follows fail.
+pub(crate) type Event = Box<dyn FnMut() -> Option<ErrorKind> + Send>;
 
-/// A storage that counts what a reader does, and lets something happen before one operation.
+/// A storage that counts what is asked of it, and lets something happen before one operation.
 #[derive(Clone)]
 pub(crate) struct Watched {
     inner: Arc<dyn Storage>,
@@ -37,13 +39,33 @@ impl Watched {
         *self.event.lock() = Some((operation, event));
     }
 
-    fn tick(&self) {
+    /// What has not happened yet does not happen any more.
+    pub(crate) fn calm(&self) {
+        *self.event.lock() = None;
+    }
+
+    fn file(&self, file: Arc<dyn File>, name: &str) -> Arc<dyn File> {
+        Arc::new(WatchedFile {
+            file,
+            path: self.path().join(name),
+            storage: self.clone(),
+        })
+    }
+
+    /// How many operations there were.
+    pub(crate) fn operations(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn tick(&self, path: &Path) -> Result<(), Error> {
         let operation = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let mut event = self.event.lock();
-        if let Some((at, happen)) = event.as_mut()
-            && *at == operation
-        {
-            happen();
+        match event.as_mut() {
+            Some((at, happen)) if *at == operation => match happen() {
+                Some(kind) => Err(Error::of(path, &kind.into())),
+                None => Ok(()),
+            },
+            _ => Ok(()),
         }
     }
 }
@@ -54,29 +76,32 @@ impl Storage for Watched {
     }
 
     fn list(&self) -> Result<Vec<String>, Error> {
-        self.tick();
+        self.tick(self.path())?;
         self.inner.list()
     }
 
     fn open(&self, name: &str, access: Access) -> Result<Arc<dyn File>, Error> {
-        self.tick();
-        let (file, storage) = (self.inner.open(name, access)?, self.clone());
-        Ok(Arc::new(WatchedFile { file, storage }))
+        self.tick(&self.path().join(name))?;
+        Ok(self.file(self.inner.open(name, access)?, name))
     }
 
     fn create(&self, name: &str) -> Result<Arc<dyn File>, Error> {
-        self.inner.create(name)
+        self.tick(&self.path().join(name))?;
+        Ok(self.file(self.inner.create(name)?, name))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.tick(&self.path().join(from))?;
         self.inner.rename(from, to)
     }
 
     fn remove(&self, name: &str) -> Result<(), Error> {
+        self.tick(&self.path().join(name))?;
         self.inner.remove(name)
     }
 
     fn sync(&self) -> Result<(), Error> {
+        self.tick(self.path())?;
         self.inner.sync()
     }
 
@@ -88,29 +113,33 @@ impl Storage for Watched {
 #[derive(Debug)]
 struct WatchedFile {
     file: Arc<dyn File>,
+    path: PathBuf,
     storage: Watched,
 }
 
 impl File for WatchedFile {
     fn size(&self) -> Result<u64, Error> {
-        self.storage.tick();
+        self.storage.tick(&self.path)?;
         self.file.size()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.storage.tick();
+        self.storage.tick(&self.path)?;
         self.file.read_at(offset, buffer)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.storage.tick(&self.path)?;
         self.file.write_at(offset, bytes)
     }
 
     fn set_size(&self, bytes: u64) -> Result<(), Error> {
+        self.storage.tick(&self.path)?;
         self.file.set_size(bytes)
     }
 
     fn sync(&self) -> Result<(), Error> {
+        self.storage.tick(&self.path)?;
         self.file.sync()
     }
 }
