@@ -1,5 +1,6 @@
 //! Goal: no plan moves what may not move, or to where it may not go, and it says which rule forbade
-//! it. Method: a hot and two cold brokers, one constraint at a time, every strategy that is safe.
+//! it. Method: a hot and two cold brokers, one constraint at a time, every strategy in each of its
+//! modes.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -9,49 +10,82 @@
 #[path = "support/load.rs"]
 mod load;
 
-use deedbook::ids::Namespace;
+use deedbook::ids::{BundleId, Namespace};
 use deedbook::planner::{
-    Allowed, Barred, BrokerLoad, ClusterLoad, Constraints, Kept, Mode, Move, Plan, Resource,
-    Strategy,
+    Allowed, Barred, BrokerLoad, ClusterLoad, Constraints, Kept, Mode, Plan, Resource, Settings,
+    Smoothed, Stopped, Strategy, Traffic,
 };
 use load::*;
 
 /// `hot` at 90 % with nine bundles of namespace `t/hot`, `cold` and `cool` at 10 and 20 % with one
-/// of their own each. All bundles have ten topics.
+/// and two of their own. All bundles are alike and have ten topics.
 fn cluster_of_three() -> ClusterLoad {
     let mut load = ClusterLoad::default();
     for (name, count) in [("hot", 9), ("cold", 1), ("cool", 2)] {
+        let traffic = |bundles: u32| Traffic {
+            throughput_out: f64::from(bundles) * 10e6,
+            ..messages(f64::from(bundles) * 10_000.0)
+        };
         let mut broker_load = BrokerLoad {
             cpu: Some(Resource::new(f64::from(count) * 10.0, 100.0)),
-            traffic: messages(f64::from(count) * 10_000.0),
+            traffic: traffic(count),
             ..BrokerLoad::default()
         };
         for index in 0..count {
             let bundle = format!("t/{name}/{index:#010x}_{:#010x}", index + 1);
-            let mut known = bundle_load(messages(10_000.0)).unwrap();
+            let mut known = bundle_load(traffic(1)).unwrap();
             known.topics = 10;
             broker_load
                 .bundles
                 .insert(bundle.parse().unwrap(), Some(known));
         }
+        // What only the reference goes by.
+        broker_load.smoothed = Some(Smoothed {
+            usage: f64::from(count) / 10.0,
+            throughput: broker_load.traffic.bytes(),
+            top_bundles: Some(broker_load.bundles.keys().cloned().collect()),
+            ..Smoothed::default()
+        });
         load.brokers.insert(broker(name), broker_load);
     }
     load
 }
 
-/// What each strategy does once what it sees has lasted.
-fn plans(load: &ClusterLoad, constraints: &Constraints) -> Vec<(Strategy, Plan)> {
-    let plan = |strategy: Strategy| {
-        let mut shedder = strategy.settings(Mode::Safe).build().unwrap();
-        let mut rounds = (0..9).map(|_| shedder.plan(load, constraints));
-        let plan = rounds.find(|plan| !plan.moves.is_empty());
-        (
-            strategy,
-            plan.unwrap_or_else(|| shedder.plan(load, constraints)),
-        )
-    };
-    let safe = |strategy: &Strategy| strategy.settings(Mode::Safe).mode() == Mode::Safe;
-    Strategy::ALL.into_iter().filter(safe).map(plan).collect()
+/// What each strategy does, in each of its modes, once what it sees has lasted.
+fn plans(load: &ClusterLoad, constraints: &Constraints) -> Vec<(Settings, Plan)> {
+    let mut plans = Vec::new();
+    for strategy in Strategy::ALL {
+        for mode in [Mode::Safe, Mode::Reference] {
+            let settings = strategy.settings(mode);
+            let mut shedder = settings.clone().build().unwrap();
+            let mut rounds = (0..9).map(|_| shedder.plan(load, constraints));
+            let plan = rounds.find(|plan| !plan.moves.is_empty() || !plan.unloads.is_empty());
+            let plan = plan.unwrap_or_else(|| shedder.plan(load, constraints));
+            if settings.mode() == mode {
+                plans.push((settings, plan));
+            }
+        }
+    }
+    plans
+}
+
+/// Whether a strategy looks at one destination only, which here is the coldest.
+fn is_bound_to_one(settings: &Settings) -> bool {
+    match settings.strategy() {
+        Strategy::Avg => true,
+        Strategy::Transfer => settings.mode() == Mode::Reference,
+        _ => false,
+    }
+}
+
+/// The bundles that leave the hot broker, and to where if that was chosen.
+fn given(plan: &Plan) -> Vec<(&BundleId, Option<&str>)> {
+    let moves = plan.moves.iter().filter(|one| one.from.as_str() == "hot");
+    let moves = moves.map(|one| (&one.bundle, Some(one.to.as_str())));
+    let unloads = plan.unloads.iter().filter(|one| one.from.as_str() == "hot");
+    moves
+        .chain(unloads.map(|one| (&one.bundle, None)))
+        .collect()
 }
 
 fn namespace(name: &str) -> Namespace {
@@ -61,19 +95,16 @@ fn namespace(name: &str) -> Namespace {
 /// Where bundles of the hot broker go: nowhere but to `to`; nowhere at all if that is none, and
 /// that is said.
 fn only_to(constraints: &Constraints, to: Option<&str>, barred: Option<Barred>) {
-    for (strategy, plan) in plans(&cluster_of_three(), constraints) {
-        let allowed = |planned: &str| Some(planned) == to;
-        let from_hot = |one: &&Move| one.from.as_str() == "hot";
-        let moves: Vec<_> = plan.moves.iter().filter(from_hot).collect();
+    for (settings, plan) in plans(&cluster_of_three(), constraints) {
+        let given = given(&plan);
         assert!(
-            moves.iter().all(|one| allowed(one.to.as_str())),
-            "{strategy}: {moves:?}"
+            given
+                .iter()
+                .all(|(_, chosen)| chosen.is_none() || *chosen == to),
+            "{settings:?}: {given:?}"
         );
-        // The avg strategy looks at one destination only, and it is the coldest.
-        if to == Some("cold") || to.is_some() && strategy != Strategy::Avg {
-            assert!(!moves.is_empty(), "{strategy}");
-        }
-        if to.is_none() {
+        let Some(to) = to else {
+            assert!(given.is_empty(), "{settings:?}: {given:?}");
             let kept = &plan.brokers["hot"].kept;
             let said = |rule: &Kept| match (rule, barred) {
                 (Kept::NoLegalDestination { barred }, Some(expected)) => *barred == expected,
@@ -81,16 +112,46 @@ fn only_to(constraints: &Constraints, to: Option<&str>, barred: Option<Barred>) 
             };
             assert!(
                 kept.iter().any(|(_, rule)| said(rule)),
-                "{strategy}: {kept:?}"
+                "{settings:?}: {kept:?}"
             );
+            continue;
+        };
+        if to == "cold" || !is_bound_to_one(&settings) {
+            assert!(!given.is_empty(), "{settings:?}");
         }
     }
 }
 
 #[test]
 fn without_constraints_every_strategy_moves() {
-    for (strategy, plan) in plans(&cluster_of_three(), &Constraints::default()) {
-        assert!(!plan.moves.is_empty(), "{strategy}");
+    for (settings, plan) in plans(&cluster_of_three(), &Constraints::default()) {
+        assert!(!given(&plan).is_empty(), "{settings:?}");
+    }
+}
+
+#[test]
+fn drained_brokers_neither_give_nor_get() {
+    let drained = |names: &[&str]| Constraints {
+        drained: names.iter().map(|name| broker(name)).collect(),
+        ..Constraints::default()
+    };
+    for (settings, plan) in plans(&cluster_of_three(), &drained(&["hot"])) {
+        assert!(given(&plan).is_empty(), "{settings:?}");
+        assert_eq!(
+            stopped(&plan, "hot"),
+            Some(Stopped::Drained),
+            "{settings:?}"
+        );
+    }
+    // With the cold one gone, the cool one is the coldest.
+    for (settings, plan) in plans(&cluster_of_three(), &drained(&["cold"])) {
+        let given = given(&plan);
+        assert!(!given.is_empty(), "{settings:?}");
+        let to_cool = |to: Option<&str>| to.is_none_or(|to| to == "cool");
+        assert!(given.iter().all(|(_, to)| to_cool(*to)), "{settings:?}");
+    }
+    for (settings, plan) in plans(&cluster_of_three(), &drained(&["cold", "cool"])) {
+        assert!(given(&plan).is_empty(), "{settings:?}");
     }
 }
 
@@ -173,15 +234,13 @@ fn no_broker_gets_more_topics_than_it_may_have() {
     };
     // `cold` has 10 topics, `cool` has 20, each bundle brings 10.
     only_to(&limit(19), None, Some(Barred::TooManyTopics { max: 19 }));
-    for (strategy, plan) in plans(&cluster_of_three(), &limit(30)) {
-        let to = |name: &str| {
-            plan.moves
-                .iter()
-                .filter(|one| one.to.as_str() == name)
-                .count()
-        };
-        assert_eq!(to("cold"), 2, "{strategy}");
-        assert!(to("cool") <= 1, "{strategy}");
+    for (settings, plan) in plans(&cluster_of_three(), &limit(30)) {
+        let given = given(&plan);
+        assert!(!given.is_empty(), "{settings:?}");
+        for (name, room) in [("cold", 2), ("cool", 1)] {
+            let count = given.iter().filter(|(_, to)| *to == Some(name)).count();
+            assert!(count <= room, "{settings:?}: {count} to {name}");
+        }
     }
 }
 
@@ -206,10 +265,11 @@ fn anti_affinity_groups_do_not_meet_but_a_namespace_meets_itself() {
     let cold = load.brokers.get_mut(&broker("cold")).unwrap();
     let own = "t/hot/0x00001000_0x00001001".parse().unwrap();
     cold.bundles.insert(own, bundle_load(messages(10.0)));
-    for (strategy, plan) in plans(&load, &group(&["t/hot", "t/other"])) {
+    for (settings, plan) in plans(&load, &group(&["t/hot", "t/other"])) {
+        let to_cold = |to: Option<&str>| to.is_none_or(|to| to == "cold");
         assert!(
-            plan.moves.iter().any(|one| one.to.as_str() == "cold"),
-            "{strategy}"
+            given(&plan).iter().any(|(_, to)| to_cold(*to)),
+            "{settings:?}"
         );
     }
 }
@@ -234,14 +294,15 @@ fn what_is_pinned_excluded_or_recently_moved_stays() {
         (&load, &excluded, Kept::ExcludedNamespace),
         (&recent, &Constraints::default(), Kept::RecentlyMoved),
     ] {
-        for (strategy, plan) in plans(load, constraints) {
+        for (settings, plan) in plans(load, constraints) {
+            let given = given(&plan);
             assert!(
-                plan.moves.iter().all(|one| one.bundle != lead),
-                "{strategy}"
+                given.iter().all(|(bundle, _)| **bundle != lead),
+                "{settings:?}"
             );
             assert!(
                 plan.brokers["hot"].kept.contains(&(lead.clone(), rule)),
-                "{strategy}"
+                "{settings:?}"
             );
         }
     }

@@ -1,21 +1,20 @@
-//! A plan while it is made, by a strategy that looks at one broker at a time and leaves the
-//! destination open.
+//! A plan while it is made, by a strategy that looks at one broker at a time.
 
+use super::guard::Guard;
+use super::legality::Passage;
 use super::{
     Amount, BrokerLoad, BrokerVerdict, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Move,
     Plan, Score, Stopped, Trigger, Unload,
 };
 use crate::ids::{BrokerId, BundleId};
-use std::collections::BTreeSet;
 
 /// A plan while it is made.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     load: &'a ClusterLoad,
     constraints: &'a Constraints,
-    plan: Plan,
-    /// What was chosen.
-    chosen: BTreeSet<&'a BundleId>,
+    pub(super) plan: Plan,
+    pub(super) guard: Guard<'a>,
 }
 
 /// Where a bundle goes, and what that makes of both scores, in points.
@@ -59,7 +58,7 @@ impl<'a> Draft<'a> {
             load,
             constraints,
             plan,
-            chosen: BTreeSet::new(),
+            guard: Guard::new(constraints, load),
         }
     }
 
@@ -86,11 +85,12 @@ impl<'a> Draft<'a> {
     pub(super) fn take(
         &mut self,
         bundle: (&'a BundleId, &BundleLoad),
-        from: &BrokerId,
-        to: Option<&Destination<'_>>,
+        from: &'a BrokerId,
+        to: Option<&Destination<'a>>,
     ) {
+        let to_id = to.map(|to| to.broker);
+        self.guard.pass(bundle.0, bundle.1.topics, (from, to_id));
         let (bundle, load) = (bundle.0, bundle.1.short_term);
-        self.chosen.insert(bundle);
         let (bundle, from) = (bundle.clone(), from.clone());
         match to {
             Some(to) => self.plan.moves.push(Move {
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
 
     /// Whether nothing was chosen yet.
     pub(super) fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
+        self.plan.moves.is_empty() && self.plan.unloads.is_empty()
     }
 
     /// Goes through a broker's bundles, biggest first, and takes each one that `keep` has no reason
@@ -140,7 +140,7 @@ impl<'a> Draft<'a> {
             1 => return self.stop(broker, Stopped::SoleBundle),
             _ => {}
         }
-        let (candidates, mut kept) = self.candidates(of, measure);
+        let (candidates, mut kept) = self.candidates(broker, of, measure);
         let mut amount = Amount {
             measure,
             wanted,
@@ -165,13 +165,14 @@ impl<'a> Draft<'a> {
 
     /// The bundles that may move, biggest first, ties by name; and why the others may not.
     fn candidates(
-        &self,
+        &mut self,
+        broker: &'a BrokerId,
         of: &'a BrokerLoad,
         measure: Measure,
     ) -> (Vec<Candidate<'a>>, Vec<(BundleId, Kept)>) {
         let (mut candidates, mut kept) = (Vec::with_capacity(of.bundles.len()), Vec::new());
         for (bundle, load) in &of.bundles {
-            match self.admit(bundle, load.as_ref()) {
+            match self.admit((broker, None), bundle, load.as_ref()) {
                 Ok(load) => candidates.push(Candidate {
                     bundle,
                     load,
@@ -185,29 +186,50 @@ impl<'a> Draft<'a> {
         (candidates, kept)
     }
 
-    /// A bundle that may move, or the rule that keeps it.
+    /// A bundle that may move from one broker to another, or to wherever placement will have it; or
+    /// the rule that keeps it.
     pub(super) fn admit<'b>(
-        &self,
-        bundle: &BundleId,
+        &mut self,
+        way: (&'a BrokerId, Option<&'a BrokerId>),
+        bundle: &'a BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
-        if self.load.recently_moved.contains(bundle) {
-            return Err(self.constraints.keep(bundle).unwrap_or(Kept::RecentlyMoved));
+        if let Some(kept) = self.guard.legality.keep(bundle) {
+            return Err(kept);
         }
-        self.offer(bundle, load)
+        self.offer(way, bundle, load)
     }
 
     /// A bundle that may move in return for another, or the rule that keeps it: it may have moved
     /// lately.
     pub(super) fn offer<'b>(
-        &self,
-        bundle: &BundleId,
+        &mut self,
+        (from, to): (&'a BrokerId, Option<&'a BrokerId>),
+        bundle: &'a BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
-        match self.constraints.keep(bundle) {
-            Some(kept) => Err(kept),
-            None if self.chosen.contains(bundle) => Err(Kept::Disputed),
-            None => load.ok_or(Kept::NoData),
+        if let Some(kept) = self.constraints.keep(bundle) {
+            return Err(kept);
+        }
+        if self.guard.is_moving(bundle) {
+            return Err(Kept::Disputed);
+        }
+        let load = load.ok_or(Kept::NoData)?;
+        let topics = load.topics;
+        let passage = |to| Passage {
+            bundle,
+            topics,
+            from,
+            to,
+        };
+        let legality = &mut self.guard.legality;
+        let barred = match to {
+            Some(to) => legality.bar(passage(to)),
+            None => legality.bar_everywhere(passage(from)),
+        };
+        match barred {
+            Some(barred) => Err(Kept::NoLegalDestination { barred }),
+            None => Ok(load),
         }
     }
 

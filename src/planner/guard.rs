@@ -8,29 +8,32 @@ use super::legality::{Legality, Passage};
 use super::outlook::{Burden, Machine, Scores};
 use super::{BrokerLoad, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Move, Weights};
 use crate::ids::{BrokerId, BundleId};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-/// The rules, and the cluster as it will be once all that was let through has moved.
+/// The rules, and what was let through.
 #[derive(Debug)]
 pub(super) struct Guard<'a> {
-    weights: Weights,
-    legality: Legality<'a>,
-    /// Brokers that have given or got something.
-    changed: BTreeMap<&'a BrokerId, Machine>,
+    pub(super) legality: Legality<'a>,
     /// What moves. Only asked for members, so that its order is never seen.
     moving: HashSet<&'a BundleId>,
 }
 
-/// Two brokers, one of which may give to the other.
-#[derive(Debug)]
-pub(super) struct Route<'g, 'a> {
-    guard: &'g mut Guard<'a>,
-    from: (&'a BrokerId, &'a BrokerLoad),
-    to: (&'a BrokerId, &'a BrokerLoad),
-    /// The source as it reports itself: what a bundle takes along is a share of that.
-    reported: Machine,
-    source: Machine,
-    destination: Machine,
+/// A broker that may give or take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Party<'a> {
+    pub(super) id: &'a BrokerId,
+    pub(super) load: &'a BrokerLoad,
+    /// What it is by now.
+    pub(super) machine: Machine,
+}
+
+/// A bundle that may move.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cargo<'a> {
+    pub(super) bundle: &'a BundleId,
+    pub(super) load: &'a BundleLoad,
+    /// What it takes along.
+    pub(super) burden: Burden,
 }
 
 /// Two brokers after one more move.
@@ -38,6 +41,19 @@ pub(super) struct Route<'g, 'a> {
 pub(super) struct After {
     pub(super) source: Machine,
     pub(super) destination: Machine,
+}
+
+impl<'a> Party<'a> {
+    /// A broker as it reports itself.
+    pub(super) fn new(id: &'a BrokerId, load: &'a BrokerLoad, weights: Weights) -> Self {
+        let machine = Machine::new(load, weights);
+        Self { id, load, machine }
+    }
+
+    /// The score to be expected, in points, by the forecast in which it is higher.
+    pub(super) fn score(&self) -> f64 {
+        self.machine.scores().worst()
+    }
 }
 
 impl After {
@@ -52,58 +68,39 @@ impl After {
     /// Whether this is better than it was: the sum of the squares of both scores falls, whether
     /// cpu and memory follow messages or bytes, and the destination is less hot than the source
     /// was.
-    pub(super) fn improves_on(&self, source: &Machine, destination: &Machine) -> bool {
+    fn improves_on(&self, source: &Machine, destination: &Machine) -> bool {
         let potential = |a: Scores, b: Scores| a.squared().plus(b.squared());
         let (hot, cold) = (source.scores(), destination.scores());
         let (hot_after, cold_after) = (self.source.scores(), self.destination.scores());
         cold_after.worst() < hot.worst()
             && potential(hot_after, cold_after).improves_on(potential(hot, cold))
     }
+
+    /// The move that comes to this, with the scores by one of the forecasts.
+    pub(super) fn of(
+        &self,
+        cargo: &Cargo<'_>,
+        (from, to): (&BrokerId, &BrokerId),
+        shown: impl Fn(Scores) -> f64,
+    ) -> Move {
+        Move {
+            bundle: cargo.bundle.clone(),
+            from: from.clone(),
+            to: to.clone(),
+            load: cargo.load.short_term,
+            from_score_after: shown(self.source.scores()),
+            to_score_after: shown(self.destination.scores()),
+        }
+    }
 }
 
 impl<'a> Guard<'a> {
     /// Nothing has moved yet.
-    pub(super) fn new(
-        weights: Weights,
-        constraints: &'a Constraints,
-        load: &'a ClusterLoad,
-    ) -> Self {
+    pub(super) fn new(constraints: &'a Constraints, load: &'a ClusterLoad) -> Self {
         Self {
-            weights,
             legality: Legality::new(constraints, load),
-            changed: BTreeMap::new(),
             moving: HashSet::new(),
         }
-    }
-
-    /// Two brokers as they are by now.
-    pub(super) fn route(
-        &mut self,
-        from: (&'a BrokerId, &'a BrokerLoad),
-        to: (&'a BrokerId, &'a BrokerLoad),
-    ) -> Route<'_, 'a> {
-        let reported = Machine::new(from.1, self.weights);
-        let source = self.changed.get(from.0).copied().unwrap_or(reported);
-        let destination = self.machine(to);
-        Route {
-            guard: self,
-            from,
-            to,
-            reported,
-            source,
-            destination,
-        }
-    }
-
-    /// One broker as it is by now.
-    pub(super) fn machine(&self, broker: (&BrokerId, &BrokerLoad)) -> Machine {
-        let changed = self.changed.get(broker.0).copied();
-        changed.unwrap_or_else(|| Machine::new(broker.1, self.weights))
-    }
-
-    /// The rule that keeps a bundle where it is whatever it bears, if there is one.
-    pub(super) fn keep(&self, bundle: &BundleId) -> Option<Kept> {
-        self.legality.keep(bundle)
     }
 
     /// Whether a bundle may move at all: its load, if so.
@@ -112,89 +109,97 @@ impl<'a> Guard<'a> {
         bundle: &BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
-        admit(&self.legality, bundle, load)
+        if let Some(kept) = self.legality.keep(bundle) {
+            return Err(kept);
+        }
+        let load = load.ok_or(Kept::NoData)?;
+        if !load.short_term.is_sound() {
+            Err(Kept::UnsoundTraffic)
+        } else if load.short_term.messages() == 0.0 && load.short_term.bytes() == 0.0 {
+            Err(Kept::Idle)
+        } else {
+            Ok(load)
+        }
     }
-}
 
-/// Whether a bundle may move at all: its load, if so.
-pub(super) fn admit<'b>(
-    legality: &Legality<'_>,
-    bundle: &BundleId,
-    load: Option<&'b BundleLoad>,
-) -> Result<&'b BundleLoad, Kept> {
-    if let Some(kept) = legality.keep(bundle) {
-        return Err(kept);
-    }
-    let load = load.ok_or(Kept::NoData)?;
-    if load.short_term.is_sound() {
-        Ok(load)
-    } else {
-        Err(Kept::UnsoundTraffic)
-    }
-}
-
-impl<'a> Route<'_, 'a> {
     /// What comes of one more bundle, or the rule that keeps it.
-    pub(super) fn check(&mut self, bundle: &'a BundleId, load: &BundleLoad) -> Result<After, Kept> {
-        let after = self.foresee(load);
-        if !after.improves_on(&self.source, &self.destination) {
-            return Err(Kept::WouldNotGain);
+    pub(super) fn check(
+        &mut self,
+        cargo: &Cargo<'a>,
+        from: &Party<'a>,
+        to: &Party<'a>,
+    ) -> Result<After, Kept> {
+        let after = After::new(&from.machine, &to.machine, &cargo.burden);
+        if after.improves_on(&from.machine, &to.machine) {
+            self.permit(cargo, from, to).map(|()| after)
+        } else {
+            Err(Kept::WouldNotGain)
         }
-        if let Some(barred) = self.guard.legality.bar(self.passage(bundle, load)) {
-            return Err(Kept::NoLegalDestination { barred });
-        }
-        if self.is_disputed(bundle) {
-            return Err(Kept::Disputed);
-        }
-        Ok(after)
     }
 
-    /// What comes of one more bundle, allowed or not.
-    pub(super) fn foresee(&self, load: &BundleLoad) -> After {
-        let burden = self.reported.burden_of(&load.short_term);
-        After::new(&self.source, &self.destination, &burden)
+    /// Whether a bundle may go there, whatever comes of it.
+    pub(super) fn permit(
+        &mut self,
+        cargo: &Cargo<'a>,
+        from: &Party<'a>,
+        to: &Party<'a>,
+    ) -> Result<(), Kept> {
+        if let Some(barred) = self.legality.bar(cargo.passage(from.id, to.id)) {
+            Err(Kept::NoLegalDestination { barred })
+        } else if to.load.bundles.contains_key(cargo.bundle) || self.is_moving(cargo.bundle) {
+            Err(Kept::Disputed)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Whether the destination lists the bundle too, or another broker does that gives it already.
-    pub(super) fn is_disputed(&self, bundle: &BundleId) -> bool {
-        self.to.1.bundles.contains_key(bundle) || self.guard.moving.contains(bundle)
+    /// Whether a bundle was let through, perhaps in the name of another broker that lists it too.
+    pub(super) fn is_moving(&self, bundle: &BundleId) -> bool {
+        self.moving.contains(bundle)
     }
 
-    /// Lets a bundle through, and shows the scores by one of the forecasts.
-    pub(super) fn take(
+    /// Lets a bundle through to a destination.
+    pub(super) fn ship(&mut self, cargo: &Cargo<'a>, from: &'a BrokerId, to: &'a BrokerId) {
+        self.pass(cargo.bundle, cargo.load.topics, (from, Some(to)));
+    }
+
+    /// Lets a bundle through, to a destination or to wherever placement will have it.
+    pub(super) fn pass(
         &mut self,
         bundle: &'a BundleId,
-        load: &BundleLoad,
-        after: &After,
-        shown: Measure,
-    ) -> Move {
-        self.guard.legality.note(self.passage(bundle, load));
-        self.guard.moving.insert(bundle);
-        self.source = after.source;
-        self.destination = after.destination;
-        Move {
-            bundle: bundle.clone(),
-            from: self.from.0.clone(),
-            to: self.to.0.clone(),
-            load: load.short_term,
-            from_score_after: after.source.scores().by(shown),
-            to_score_after: after.destination.scores().by(shown),
+        topics: u64,
+        (from, to): (&'a BrokerId, Option<&'a BrokerId>),
+    ) {
+        if let Some(to) = to {
+            self.legality.note(Passage {
+                bundle,
+                topics,
+                from,
+                to,
+            });
         }
+        self.moving.insert(bundle);
     }
 
-    const fn passage(&self, bundle: &'a BundleId, load: &BundleLoad) -> Passage<'a> {
+    /// Takes back that a bundle was let through.
+    pub(super) fn take_back(&mut self, cargo: &Cargo<'a>, from: &'a BrokerId, to: &'a BrokerId) {
+        self.legality.note(cargo.passage(to, from));
+        self.moving.remove(cargo.bundle);
+    }
+}
+
+impl<'a> Cargo<'a> {
+    const fn passage(&self, from: &'a BrokerId, to: &'a BrokerId) -> Passage<'a> {
         Passage {
-            bundle,
-            topics: load.topics,
-            from: self.from.0,
-            to: self.to.0,
+            bundle: self.bundle,
+            topics: self.load.topics,
+            from,
+            to,
         }
     }
 }
 
-impl Drop for Route<'_, '_> {
-    fn drop(&mut self) {
-        self.guard.changed.insert(self.from.0, self.source);
-        self.guard.changed.insert(self.to.0, self.destination);
-    }
+/// Shows the score of a forecast.
+pub(super) const fn by(follows: Measure) -> impl Fn(Scores) -> f64 {
+    move |scores: Scores| scores.by(follows)
 }

@@ -32,17 +32,6 @@ pub(super) struct Passage<'a> {
     pub(super) to: &'a BrokerId,
 }
 
-impl Passage<'_> {
-    /// The way back.
-    pub(super) const fn back(self) -> Self {
-        Self {
-            from: self.to,
-            to: self.from,
-            ..self
-        }
-    }
-}
-
 impl<'a> Legality<'a> {
     /// The rules as they stand before anything moves.
     pub(super) fn new(constraints: &'a Constraints, load: &'a ClusterLoad) -> Self {
@@ -117,6 +106,36 @@ impl<'a> Legality<'a> {
             return Some(Barred::AntiAffinity);
         }
         None
+    }
+
+    /// The rule that bars a bundle from the first of all brokers, if it is barred from every one.
+    pub(super) fn bar_everywhere(&mut self, passage: Passage<'a>) -> Option<Barred> {
+        if self.is_free() {
+            return None;
+        }
+        let mut first = None;
+        for to in self.load.brokers.keys().filter(|to| *to != passage.from) {
+            let barred = self.bar(Passage { to, ..passage })?;
+            first = first.or(Some(barred));
+        }
+        first
+    }
+
+    /// Whether anything may go to anybody.
+    pub(super) fn is_free(&self) -> bool {
+        let Constraints {
+            drained,
+            allowed,
+            anti_affinity,
+            topics_max,
+            versions,
+            ..
+        } = self.constraints;
+        drained.is_empty()
+            && allowed.is_empty()
+            && anti_affinity.is_empty()
+            && topics_max.is_none()
+            && versions.is_empty()
     }
 
     /// Whether a namespace may use a broker.

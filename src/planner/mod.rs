@@ -19,12 +19,14 @@ pub mod overload;
 mod placement;
 mod plan;
 mod reason;
+mod relief;
 mod score;
 mod shedder;
 mod strategy;
 pub mod threshold;
 pub mod transfer;
 pub mod uniform;
+mod unsettled;
 
 pub use crate::reports::Traffic;
 pub use constraints::{Allowed, Constraints, Version};

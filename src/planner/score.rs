@@ -60,6 +60,14 @@ pub(super) fn score(load: &BrokerLoad, weights: Weights, mode: Mode) -> Option<S
     (mode == Mode::Reference || !unknown).then_some(score)
 }
 
+/// The average of scores; nothing if there are none. It does not depend on their order, not even in
+/// the last digit.
+pub(super) fn average(scores: impl IntoIterator<Item = f64>) -> f64 {
+    let mut scores: Vec<_> = scores.into_iter().collect();
+    scores.sort_by(f64::total_cmp);
+    scores.iter().sum::<f64>() / scores.len().max(1) as f64
+}
+
 /// The weighted percentage of the fullest resource. What is unknown is left out, which leaves zero
 /// if all is.
 fn fullest(

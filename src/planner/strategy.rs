@@ -66,10 +66,22 @@ impl Strategy {
                 mode,
                 ..avg::Config::default()
             }),
-            Self::Threshold => Settings::Threshold(threshold::Config::default()),
-            Self::Overload => Settings::Overload(overload::Config::default()),
-            Self::Uniform => Settings::Uniform(uniform::Config::default()),
-            Self::Transfer => Settings::Transfer(transfer::Config::default()),
+            Self::Threshold => Settings::Threshold(threshold::Config {
+                mode,
+                ..threshold::Config::default()
+            }),
+            Self::Overload => Settings::Overload(overload::Config {
+                mode,
+                ..overload::Config::default()
+            }),
+            Self::Uniform => Settings::Uniform(uniform::Config {
+                mode,
+                ..uniform::Config::default()
+            }),
+            Self::Transfer => Settings::Transfer(transfer::Config {
+                mode,
+                ..transfer::Config::default()
+            }),
             Self::Global => Settings::Global(global::Config::default()),
         }
     }
@@ -142,9 +154,10 @@ impl Settings {
     pub const fn mode(&self) -> Mode {
         match self {
             Self::Avg(config) => config.mode,
-            Self::Threshold(_) | Self::Overload(_) | Self::Uniform(_) | Self::Transfer(_) => {
-                Mode::Reference
-            }
+            Self::Threshold(config) => config.mode,
+            Self::Overload(config) => config.mode,
+            Self::Uniform(config) => config.mode,
+            Self::Transfer(config) => config.mode,
             Self::Global(_) => Mode::Safe,
         }
     }

@@ -9,18 +9,16 @@ pub use super::{Mode, Weights};
 pub use config::Config;
 pub use hits::HitCounts;
 
-use super::guard::Guard;
+use super::guard::{Guard, Party};
+use super::unsettled::UnreportedMoves;
 use super::{
-    Amount, BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Error, Kept, PairVerdict, Plan,
-    Score, Shedder, Stopped, score,
+    Amount, BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Error, PairVerdict, Plan, Score,
+    Shedder, Stopped, score,
 };
-use crate::ids::{BrokerId, BundleId};
+use crate::ids::BrokerId;
 use hits::{HitBook, Pair};
 use select::{Chosen, Selection};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// For so many rounds at most a broker is left alone because a move has not shown in its report.
-const UNREPORTED_ROUNDS_MAX: u32 = 3;
+use std::collections::BTreeMap;
 
 /// Pairs the most loaded broker with the least loaded one, the second with the second, and so on.
 ///
@@ -64,16 +62,7 @@ const UNREPORTED_ROUNDS_MAX: u32 = 3;
 pub struct AvgShedder {
     config: Config,
     hits: HitBook,
-    unreported: Vec<Unreported>,
-}
-
-/// A move that was planned and did not show in the reports yet.
-#[derive(Clone, Debug)]
-struct Unreported {
-    bundle: BundleId,
-    from: BrokerId,
-    to: BrokerId,
-    rounds: u32,
+    unreported: UnreportedMoves,
 }
 
 /// A broker that takes part.
@@ -123,7 +112,7 @@ impl AvgShedder {
         constraints: &Constraints,
         plan: &mut Plan,
     ) -> Vec<Standing<'a>> {
-        let unsettled = self.unsettled(load);
+        let unsettled = self.unreported.unsettled(load);
         let mut ranking = Vec::with_capacity(load.brokers.len());
         for (broker, broker_load) in &load.brokers {
             let score = self.score(broker_load);
@@ -162,31 +151,6 @@ impl AvgShedder {
             score.points = score.points / 100.0 * 100.0;
         }
         Some(score)
-    }
-
-    /// The brokers that have lost or will get a bundle which their reports do not show yet.
-    fn unsettled(&mut self, load: &ClusterLoad) -> BTreeSet<BrokerId> {
-        let mut unsettled = BTreeSet::new();
-        self.unreported.retain_mut(|awaited| {
-            let owns = |broker: &BrokerId| {
-                let of = load.brokers.get(broker);
-                of.map(|of| of.bundles.contains_key(&awaited.bundle))
-            };
-            let has_left = owns(&awaited.from) == Some(true);
-            let missing = owns(&awaited.to) == Some(false);
-            if awaited.rounds == 0 || !(has_left || missing) {
-                return false;
-            }
-            awaited.rounds -= 1;
-            if has_left {
-                unsettled.insert(awaited.from.clone());
-            }
-            if missing {
-                unsettled.insert(awaited.to.clone());
-            }
-            true
-        });
-        unsettled
     }
 
     /// Looks at one pair: what was found, the bundles that move or the rule that stopped them.
@@ -251,8 +215,8 @@ impl AvgShedder {
         let selection = Selection {
             mode: self.config.mode,
             guard: &mut round.guard,
-            hot: (pair.hot, hot),
-            cold: (pair.cold, cold),
+            hot: Party::new(pair.hot, hot, self.config.weights),
+            cold: Party::new(pair.cold, cold, self.config.weights),
             wanted,
         };
         let chosen = selection.choose();
@@ -272,7 +236,7 @@ impl AvgShedder {
         self.hits.count(&pairs, &self.config);
         let mut round = Round {
             load,
-            guard: Guard::new(self.config.weights, constraints, load),
+            guard: Guard::new(constraints, load),
         };
         for pair in &pairs {
             let (verdict, outcome) = self.judge(pair, &mut round);
@@ -295,16 +259,9 @@ impl AvgShedder {
 
     /// Remembers the moves of a plan until reports show them. The reference does not.
     pub(super) fn await_reports(&mut self, plan: &Plan) {
-        if self.config.mode == Mode::Reference {
-            return;
+        if self.config.mode == Mode::Safe {
+            self.unreported.add(&plan.moves);
         }
-        self.unreported
-            .extend(plan.moves.iter().map(|planned| Unreported {
-                bundle: planned.bundle.clone(),
-                from: planned.from.clone(),
-                to: planned.to.clone(),
-                rounds: UNREPORTED_ROUNDS_MAX,
-            }));
     }
 }
 
@@ -359,21 +316,10 @@ fn record(plan: &mut Plan, pair: &PairVerdict, outcome: Result<Chosen, Stopped>)
         Err(stopped) => hot.stopped = Some(stopped),
         Ok(chosen) => {
             if let (true, Some(amount)) = (chosen.moves.is_empty(), pair.amount) {
-                hot.stopped = Some(nothing_chosen(&chosen.kept, amount));
+                hot.stopped = Some(Stopped::by_bundles(&chosen.kept, amount));
             }
             hot.kept = chosen.kept;
             plan.moves.extend(chosen.moves);
         }
-    }
-}
-
-fn nothing_chosen(kept: &[(BundleId, Kept)], amount: Amount) -> Stopped {
-    let Amount {
-        measure, wanted, ..
-    } = amount;
-    if kept.iter().any(|(_, kept)| *kept == Kept::WouldNotGain) {
-        Stopped::WouldNotGain { measure, wanted }
-    } else {
-        Stopped::NoBundleFits { measure, wanted }
     }
 }

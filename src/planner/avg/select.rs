@@ -1,8 +1,8 @@
 //! Which bundles of the hotter broker go to the colder one.
 
 use super::config::Config;
-use crate::ids::{BrokerId, BundleId};
-use crate::planner::guard::Guard;
+use crate::ids::BundleId;
+use crate::planner::guard::{After, Cargo, Guard, Party, by};
 use crate::planner::{BrokerLoad, BundleLoad, Kept, Measure, Mode, Move, Wanted};
 
 /// How much should move by each measure: a share of what the hotter broker has more.
@@ -23,8 +23,8 @@ pub(super) fn wanted(hot: &BrokerLoad, cold: &BrokerLoad, config: &Config) -> (W
 pub(super) struct Selection<'r, 'a> {
     pub(super) mode: Mode,
     pub(super) guard: &'r mut Guard<'a>,
-    pub(super) hot: (&'a BrokerId, &'a BrokerLoad),
-    pub(super) cold: (&'a BrokerId, &'a BrokerLoad),
+    pub(super) hot: Party<'a>,
+    pub(super) cold: Party<'a>,
     pub(super) wanted: Wanted,
 }
 
@@ -47,18 +47,25 @@ struct Candidate<'a> {
 
 impl<'a> Selection<'_, 'a> {
     /// Biggest bundle first, each one that still fits.
-    pub(super) fn choose(self) -> Chosen {
+    pub(super) fn choose(mut self) -> Chosen {
         let mut chosen = Chosen::default();
         let candidates = self.candidates(&mut chosen.kept);
         let measure = self.wanted.measure;
         let mut remaining = self.wanted.amount;
-        let mut route = self.guard.route(self.hot, self.cold);
+        // Machines change; what a bundle takes along is a share of what was reported.
+        let reported = self.hot.machine;
         for Candidate {
             bundle,
             load,
             traffic,
         } in candidates
         {
+            let burden = reported.burden_of(&load.short_term);
+            let cargo = Cargo {
+                bundle,
+                load,
+                burden,
+            };
             let outcome = if traffic == 0.0 {
                 Err(Kept::Idle)
             } else if traffic > remaining {
@@ -71,17 +78,20 @@ impl<'a> Selection<'_, 'a> {
                 // Not a number, or negative: only the reference lets it come this far.
                 Err(Kept::UnsoundTraffic)
             } else if self.mode == Mode::Safe {
-                route.check(bundle, load)
-            } else if route.is_disputed(bundle) {
-                Err(Kept::Disputed)
+                self.guard.check(&cargo, &self.hot, &self.cold)
             } else {
-                Ok(route.foresee(load))
+                let permitted = self.guard.permit(&cargo, &self.hot, &self.cold);
+                permitted.map(|()| After::new(&self.hot.machine, &self.cold.machine, &burden))
             };
             match outcome {
                 Ok(after) => {
                     remaining -= traffic;
                     chosen.reached += traffic;
-                    chosen.moves.push(route.take(bundle, load, &after, measure));
+                    self.guard.ship(&cargo, self.hot.id, self.cold.id);
+                    let ids = (self.hot.id, self.cold.id);
+                    chosen.moves.push(after.of(&cargo, ids, by(measure)));
+                    self.hot.machine = after.source;
+                    self.cold.machine = after.destination;
                 }
                 Err(kept) => chosen.kept.push((bundle.clone(), kept)),
             }
@@ -91,8 +101,8 @@ impl<'a> Selection<'_, 'a> {
 
     /// The bundles that may move, biggest first, ties by name. The others go to `kept`.
     fn candidates(&self, kept: &mut Vec<(BundleId, Kept)>) -> Vec<Candidate<'a>> {
-        let mut candidates = Vec::with_capacity(self.hot.1.bundles.len());
-        for (bundle, load) in &self.hot.1.bundles {
+        let mut candidates = Vec::with_capacity(self.hot.load.bundles.len());
+        for (bundle, load) in &self.hot.load.bundles {
             match self.admit(bundle, load.as_ref()) {
                 Ok(load) => candidates.push(Candidate {
                     bundle,
@@ -114,7 +124,7 @@ impl<'a> Selection<'_, 'a> {
     ) -> Result<&'b BundleLoad, Kept> {
         match self.mode {
             Mode::Safe => self.guard.admit(bundle, load),
-            Mode::Reference => match self.guard.keep(bundle) {
+            Mode::Reference => match self.guard.legality.keep(bundle) {
                 Some(kept) => Err(kept),
                 None => load.ok_or(Kept::NoData),
             },

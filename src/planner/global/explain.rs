@@ -2,22 +2,20 @@
 
 use super::Config;
 use super::ground::{Ground, Step};
+use super::stock::Item;
 use crate::ids::BundleId;
+use crate::planner::guard::After;
+use crate::planner::outlook::Scores;
 use crate::planner::{Kept, Move, Stopped};
 
-impl Ground<'_> {
+impl<'a> Ground<'a> {
     /// The moves made, in order.
     pub(super) fn moves(&self) -> impl Iterator<Item = Move> {
         self.made.iter().filter_map(|made| {
             let item = self.item(made.step)?;
-            Some(Move {
-                bundle: item.bundle.clone(),
-                from: self.seats.get(made.step.from)?.id.clone(),
-                to: self.seats.get(made.step.to)?.id.clone(),
-                load: item.load.short_term,
-                from_score_after: made.from.without(&item.burden).scores().worst(),
-                to_score_after: made.to.with(&item.burden).scores().worst(),
-            })
+            let (from, to) = self.parties(made.step)?;
+            let after = After::new(&made.from, &made.to, &item.cargo.burden);
+            Some(after.of(&item.cargo, (from.id, to.id), Scores::worst))
         })
     }
 
@@ -54,28 +52,29 @@ impl Ground<'_> {
                 item,
                 to: index,
             };
-            let standing_item = self.item(step).filter(|item| !item.gone);
-            let Some(bundle) = standing_item.map(|item| item.bundle) else {
+            let Some(item) = self.item(step).copied().filter(|item| !item.gone) else {
                 continue;
             };
             let rule = match standing {
                 Stopped::NearLevel { .. } => Kept::NotNeeded,
                 Stopped::BudgetSpent { .. } | Stopped::OutOfSteps { .. } => Kept::NotReached,
-                _ => self.barred(step).unwrap_or(Kept::WouldNotGain),
+                _ => self.rule(step, &item),
             };
-            kept.push((bundle.clone(), rule));
+            kept.push((item.cargo.bundle.clone(), rule));
         }
         kept
     }
 
-    /// What bars a bundle from the coldest broker, if it is barred from all that would be tried.
-    fn barred(&mut self, step: Step) -> Option<Kept> {
-        let mut first = None;
+    /// What bars a bundle from the first broker that would gain by it, if there is one.
+    fn rule(&mut self, step: Step, item: &Item<'a>) -> Kept {
         for to in self.destinations(step.from) {
-            let passage = self.passage(Step { to, ..step })?;
-            let barred = self.legality.bar(passage)?;
-            first = first.or(Some(Kept::NoLegalDestination { barred }));
+            let parties = self.parties(Step { to, ..step });
+            let checked = parties.map(|(from, to)| self.guard.check(&item.cargo, &from, &to));
+            match checked {
+                Some(Err(Kept::WouldNotGain)) | None | Some(Ok(_)) => {}
+                Some(Err(rule)) => return rule,
+            }
         }
-        first
+        Kept::WouldNotGain
     }
 }

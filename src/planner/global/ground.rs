@@ -2,11 +2,11 @@
 
 use super::Config;
 use super::stock::{Item, Stock};
-use crate::ids::{BrokerId, BundleId};
-use crate::planner::guard::After;
-use crate::planner::legality::{Legality, Passage};
+use crate::ids::BrokerId;
+use crate::planner::guard::{Guard, Party};
 use crate::planner::outlook::{Machine, Potential};
-use crate::planner::{BrokerLoad, ClusterLoad, Constraints, Traffic};
+use crate::planner::{ClusterLoad, Constraints, Traffic};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many of the coldest brokers are tried as a destination, and so many of those with most room.
@@ -15,9 +15,7 @@ const DESTINATIONS_TRIED: usize = 6;
 /// One broker that takes part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat<'a> {
-    pub(super) id: &'a BrokerId,
-    pub(super) load: &'a BrokerLoad,
-    pub(super) machine: Machine,
+    pub(super) party: Party<'a>,
     /// How big a machine it is: its share of all limits.
     capacity: f64,
 }
@@ -55,7 +53,7 @@ pub(super) struct Made {
 #[derive(Debug)]
 pub(super) struct Ground<'a> {
     pub(super) config: &'a Config,
-    pub(super) legality: Legality<'a>,
+    pub(super) guard: Guard<'a>,
     pub(super) seats: Vec<Seat<'a>>,
     pub(super) stocks: BTreeMap<usize, Stock<'a>>,
     /// Everybody by the worse of both scores, as bits: they are never negative.
@@ -63,7 +61,6 @@ pub(super) struct Ground<'a> {
     /// Everybody below the tolerance by how much it could take, as bits.
     room: BTreeSet<(u64, usize)>,
     pub(super) made: Vec<Made>,
-    pub(super) moving: BTreeSet<&'a BundleId>,
     pub(super) outcome: Outcome,
     /// The score of everybody if all resources were used evenly.
     pub(super) level: f64,
@@ -81,21 +78,28 @@ impl<'a> Ground<'a> {
         let mut seats: Vec<_> = taking_part
             .filter_map(|id| load.brokers.get_key_value(id))
             .map(|(id, load)| Seat {
-                id,
-                load,
-                machine: Machine::new(load, config.avg.weights),
+                party: Party::new(id, load, config.avg.weights),
                 capacity: 0.0,
             })
             .collect();
+        // By what they bear: sums must not depend on names, not even in the last digit.
+        seats.sort_by(|a, b| {
+            let key = |seat: &Seat<'_>| {
+                let traffic = &seat.party.load.traffic;
+                [seat.party.score(), traffic.messages(), traffic.bytes()]
+            };
+            let (a, b) = (key(a), key(b));
+            let ordered = a.iter().zip(&b).map(|(a, b)| a.total_cmp(b));
+            ordered.fold(Ordering::Equal, Ordering::then)
+        });
         measure_capacity(&mut seats, config);
         let mut search = Self {
             config,
-            legality: Legality::new(constraints, load),
+            guard: Guard::new(constraints, load),
             stocks: BTreeMap::new(),
             order: BTreeSet::new(),
             room: BTreeSet::new(),
             made: Vec::new(),
-            moving: BTreeSet::new(),
             outcome: Outcome {
                 potential: Potential::default(),
                 excess: 0.0,
@@ -103,7 +107,7 @@ impl<'a> Ground<'a> {
                 moved: 0.0,
             },
             level: level(&seats, config),
-            traffic: seats.iter().map(|seat| seat.load.traffic).sum(),
+            traffic: seats.iter().map(|seat| seat.party.load.traffic).sum(),
             steps_left: config.steps_max,
             seats,
         };
@@ -118,46 +122,34 @@ impl<'a> Ground<'a> {
     /// is before it. One step of thinking.
     pub(super) fn improves(&mut self, step: Step) -> bool {
         self.steps_left = self.steps_left.saturating_sub(1);
-        let (Some(item), Some(from), Some(to)) = (
-            self.item(step).copied(),
-            self.seats.get(step.from),
-            self.seats.get(step.to),
-        ) else {
-            return false;
-        };
-        let after = After::new(&from.machine, &to.machine, &item.burden);
-        if item.gone
-            || !after.improves_on(&from.machine, &to.machine)
-            || self.moving.contains(item.bundle)
-            || to.load.bundles.contains_key(item.bundle)
-        {
-            return false;
+        match (self.item(step).copied(), self.parties(step)) {
+            (Some(item), Some((from, to))) => {
+                !item.gone && self.guard.check(&item.cargo, &from, &to).is_ok()
+            }
+            _ => false,
         }
-        let passage = self.passage(step);
-        passage.is_some_and(|passage| self.legality.bar(passage).is_none())
+    }
+
+    /// The two brokers of a move.
+    pub(super) fn parties(&self, step: Step) -> Option<(Party<'a>, Party<'a>)> {
+        let party = |index: usize| self.seats.get(index).map(|seat| seat.party);
+        party(step.from).zip(party(step.to))
     }
 
     pub(super) fn make(&mut self, step: Step) {
-        let (Some(item), Some(from), Some(to)) = (
-            self.item(step).copied(),
-            self.seats.get(step.from).map(|seat| seat.machine),
-            self.seats.get(step.to).map(|seat| seat.machine),
-        ) else {
+        let (Some(item), Some((from, to))) = (self.item(step).copied(), self.parties(step)) else {
             return;
         };
         self.made.push(Made {
             step,
-            from,
-            to,
+            from: from.machine,
+            to: to.machine,
             outcome: self.outcome,
         });
         self.mark(step, true);
-        self.moving.insert(item.bundle);
-        if let Some(passage) = self.passage(step) {
-            self.legality.note(passage);
-        }
-        self.set(step.from, from.without(&item.burden));
-        self.set(step.to, to.with(&item.burden));
+        self.guard.ship(&item.cargo, from.id, to.id);
+        self.set(step.from, from.machine.without(&item.cargo.burden));
+        self.set(step.to, to.machine.with(&item.cargo.burden));
         self.outcome.moved += item.weight;
     }
 
@@ -176,12 +168,11 @@ impl<'a> Ground<'a> {
             self.set(made.step.to, made.to);
             self.set(made.step.from, made.from);
             self.outcome = made.outcome;
-            if let Some(item) = self.item(made.step).copied() {
-                self.moving.remove(item.bundle);
-                self.mark(made.step, false);
-            }
-            if let Some(passage) = self.passage(made.step) {
-                self.legality.note(passage.back());
+            self.mark(made.step, false);
+            if let (Some(item), Some((from, to))) =
+                (self.item(made.step).copied(), self.parties(made.step))
+            {
+                self.guard.take_back(&item.cargo, from.id, to.id);
             }
             steps.push(made.step);
         }
@@ -200,7 +191,7 @@ impl<'a> Ground<'a> {
 
     pub(super) fn score(&self, index: usize) -> f64 {
         let seat = self.seats.get(index);
-        seat.map_or(0.0, |seat| seat.machine.scores().worst())
+        seat.map_or(0.0, |seat| seat.party.score())
     }
 
     /// Everybody with the score, hottest first.
@@ -214,8 +205,13 @@ impl<'a> Ground<'a> {
         self.level + self.config.tolerance_points
     }
 
-    /// The brokers to try as a destination: the coldest, and those with the most room.
+    /// The brokers to try as a destination: the coldest, and those with the most room; or all that
+    /// are colder, where not everybody may have everything.
     pub(super) fn destinations(&self, from: usize) -> Vec<usize> {
+        if !self.guard.legality.is_free() {
+            let colder = self.order.range(..(self.score(from).to_bits(), 0));
+            return colder.map(|&(_, index)| index).collect();
+        }
         let of = |order: &mut dyn Iterator<Item = &(u64, usize)>| -> Vec<usize> {
             let others = order
                 .map(|&(_, index)| index)
@@ -235,20 +231,10 @@ impl<'a> Ground<'a> {
     pub(super) fn open(&mut self, index: usize) {
         if let (false, Some(seat)) = (self.stocks.contains_key(&index), self.seats.get(index)) {
             // Machines change; what a bundle takes along is a share of what was reported.
-            let reported = Machine::new(seat.load, self.config.avg.weights);
-            let stock = Stock::new(seat.load, &reported, &self.legality, &self.traffic);
+            let reported = Machine::new(seat.party.load, self.config.avg.weights);
+            let stock = Stock::new(seat.party.load, &reported, &self.guard, &self.traffic);
             self.stocks.insert(index, stock);
         }
-    }
-
-    pub(super) fn passage(&self, step: Step) -> Option<Passage<'a>> {
-        let item = self.item(step)?;
-        Some(Passage {
-            bundle: item.bundle,
-            topics: item.load.topics,
-            from: self.seats.get(step.from)?.id,
-            to: self.seats.get(step.to)?.id,
-        })
     }
 
     /// What it would come to in the end if something else were done instead of one of the moves:
@@ -256,20 +242,20 @@ impl<'a> Ground<'a> {
     pub(super) fn foresee(&self, index: usize, instead: Option<Step>) -> Option<Outcome> {
         let step = self.made.get(index)?.step;
         let item = self.item(step)?;
-        let machine = |index: usize| self.seats.get(index).map(|seat| seat.machine);
-        let mut from = machine(step.from)?.with(&item.burden);
-        let mut to = machine(step.to)?.without(&item.burden);
+        let machine = |index: usize| self.seats.get(index).map(|seat| seat.party.machine);
+        let mut from = machine(step.from)?.with(&item.cargo.burden);
+        let mut to = machine(step.to)?.without(&item.cargo.burden);
         let mut outcome = self.outcome;
         outcome.moved -= item.weight;
         if let Some(other) = instead {
             let item = self.item(other)?;
             outcome.moved += item.weight;
-            from = from.without(&item.burden);
+            from = from.without(&item.cargo.burden);
             if other.to == step.to {
-                to = to.with(&item.burden);
+                to = to.with(&item.cargo.burden);
             } else {
                 let before = machine(other.to)?;
-                self.account(&mut outcome, &before, &before.with(&item.burden));
+                self.account(&mut outcome, &before, &before.with(&item.cargo.burden));
             }
         }
         self.account(&mut outcome, &machine(step.from)?, &from);
@@ -282,7 +268,7 @@ impl<'a> Ground<'a> {
         let Some(seat) = self.seats.get_mut(index) else {
             return;
         };
-        let old = std::mem::replace(&mut seat.machine, machine);
+        let old = std::mem::replace(&mut seat.party.machine, machine);
         self.enter(index);
         let mut outcome = self.outcome;
         self.account(&mut outcome, &old, &machine);
@@ -338,8 +324,10 @@ impl<'a> Ground<'a> {
             moved: 0.0,
         };
         for seat in &self.seats {
-            let beyond = self.beyond(&seat.machine);
-            outcome.potential = outcome.potential.plus(seat.machine.scores().squared());
+            let beyond = self.beyond(&seat.party.machine);
+            outcome.potential = outcome
+                .potential
+                .plus(seat.party.machine.scores().squared());
             outcome.excess += beyond;
             outcome.above += usize::from(beyond > 0.0);
         }
@@ -361,7 +349,7 @@ impl Outcome {
 fn measure_capacity(seats: &mut [Seat<'_>], config: &Config) {
     for (kind, _) in config.avg.weights.scored() {
         let limit = |seat: &Seat<'_>| {
-            let resource = seat.load.resource(kind);
+            let resource = seat.party.load.resource(kind);
             let usable = resource.filter(|resource| resource.ratio().is_some());
             usable.map_or(0.0, |resource| resource.limit)
         };
@@ -378,7 +366,7 @@ fn level(seats: &[Seat<'_>], config: &Config) -> f64 {
         let mut usage = 0.0;
         let mut limit = 0.0;
         for seat in seats {
-            let resource = seat.load.resource(kind);
+            let resource = seat.party.load.resource(kind);
             if let Some(resource) = resource.filter(|resource| resource.ratio().is_some()) {
                 usage += resource.usage;
                 limit += resource.limit;

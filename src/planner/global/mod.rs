@@ -147,8 +147,11 @@ impl GlobalPlanner {
             steps: self.config.steps_max - ground.steps_left,
         });
         let sources: BTreeSet<_> = plan.moves.iter().map(|planned| &planned.from).collect();
-        for (index, broker) in taking_part.iter().enumerate() {
+        for index in 0..ground.seats.len() {
             let standing = ground.standing(index);
+            let Some(broker) = ground.seats.get(index).map(|seat| seat.party.id) else {
+                continue;
+            };
             if let Some(verdict) = plan.brokers.get_mut(broker) {
                 verdict.kept = ground.kept(index, &standing);
                 verdict.stopped = (!sources.contains(broker)).then_some(standing);

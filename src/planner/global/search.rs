@@ -55,7 +55,7 @@ impl<'a> Ground<'a> {
             .seats
             .iter()
             .enumerate()
-            .map(|(i, s)| (s.id, i))
+            .map(|(i, s)| (s.party.id, i))
             .collect();
         let mut items: BTreeMap<usize, BTreeMap<&'a BundleId, usize>> = BTreeMap::new();
         for planned in given.iter().take(self.config.moves_max) {
@@ -70,7 +70,7 @@ impl<'a> Ground<'a> {
                 items
                     .iter()
                     .enumerate()
-                    .map(|(i, item)| (item.bundle, i))
+                    .map(|(i, item)| (item.cargo.bundle, i))
                     .collect()
             });
             let Some(&item) = known.get(&planned.bundle) else {

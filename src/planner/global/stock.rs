@@ -1,17 +1,14 @@
 //! The bundles of one broker that may move.
 
 use crate::ids::BundleId;
-use crate::planner::guard::admit;
-use crate::planner::legality::Legality;
-use crate::planner::outlook::{Burden, Machine};
-use crate::planner::{BrokerLoad, BundleLoad, Kept, Traffic};
+use crate::planner::guard::{Cargo, Guard};
+use crate::planner::outlook::Machine;
+use crate::planner::{BrokerLoad, Kept, Traffic};
 
 /// One bundle that may move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
-    pub(super) bundle: &'a BundleId,
-    pub(super) load: &'a BundleLoad,
-    pub(super) burden: Burden,
+    pub(super) cargo: Cargo<'a>,
     /// How many points it is of its broker's score.
     pub(super) size: f64,
     /// Which share it is of the cluster's traffic: of messages and of bytes, on average.
@@ -32,22 +29,21 @@ impl<'a> Stock<'a> {
     pub(super) fn new(
         broker: &'a BrokerLoad,
         reported: &Machine,
-        legality: &Legality<'_>,
+        guard: &Guard<'_>,
         cluster: &Traffic,
     ) -> Self {
         let mut items = Vec::with_capacity(broker.bundles.len());
         let mut kept = Vec::new();
         for (bundle, load) in &broker.bundles {
-            match admit(legality, bundle, load.as_ref()) {
-                Ok(load) if load.short_term == Traffic::default() => {
-                    kept.push((bundle.clone(), Kept::Idle));
-                }
+            match guard.admit(bundle, load.as_ref()) {
                 Ok(load) => {
                     let burden = reported.burden_of(&load.short_term);
                     items.push(Item {
-                        bundle,
-                        load,
-                        burden,
+                        cargo: Cargo {
+                            bundle,
+                            load,
+                            burden,
+                        },
                         size: reported.points_of(&burden),
                         weight: weight(&load.short_term, cluster),
                         gone: false,

@@ -2,10 +2,12 @@
 //! bear.
 
 mod config;
+mod safe;
 
 pub use config::Config;
 
 use super::draft::{Draft, until};
+use super::unsettled::UnreportedMoves;
 use super::{
     BrokerLoad, ClusterLoad, Constraints, Error, Measure, Mode, Plan, Score, Shedder, Stopped,
     Trigger, Weights, score,
@@ -17,12 +19,23 @@ const MARGIN: f64 = 0.05;
 /// Sheds from every broker whose fullest resource is used up to a limit: in bytes what is above and
 /// 5 points more, the biggest bundle first, until enough is chosen, one at least.
 ///
-/// Nobody is asked whether there is room elsewhere: if all brokers are overloaded, all shed. It
-/// remembers nothing, decides like Apache Pulsar, and leaves the destination to placement. Usage is
-/// kept in single precision to the end, so 90 of 100 are less than 90 %, and 85 of 100 are 85 %.
+/// [`Mode::Reference`] decides like Apache Pulsar and leaves the destination to placement. Nobody
+/// is asked whether there is room elsewhere: if all brokers are overloaded, all shed. Usage is kept
+/// in single precision to the end, so 90 of 100 are less than 90 %, and 85 of 100 are 85 %.
+/// [`Mode::Safe`], the default, differs:
+///
+/// - percentages are exact, and who reports nothing usable takes no part;
+/// - what is above counts as a share of what the broker bears, in bytes, or in messages if it has
+///   no bytes; no more than brings it down to the average of all, and nothing more once it is 5
+///   points below the limit;
+/// - each bundle gets its destination, the least loaded broker that may have it and stays below the
+///   limit with it, before anything leaves; it moves only if the sum of the squares of both scores
+///   falls, whether cpu and memory follow messages or bytes;
+/// - a broker whose report does not show a move yet takes no part, for three rounds at most.
 #[derive(Clone, Debug, Default)]
 pub struct OverloadShedder {
     config: Config,
+    unreported: UnreportedMoves,
 }
 
 impl OverloadShedder {
@@ -33,7 +46,10 @@ impl OverloadShedder {
     /// [`Error::OutOfRange`] if the configuration holds a number that it cannot work with.
     pub fn new(config: Config) -> Result<Self, Error> {
         config.check()?;
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            ..Self::default()
+        })
     }
 
     /// How it decides.
@@ -43,8 +59,8 @@ impl OverloadShedder {
     }
 }
 
-impl Shedder for OverloadShedder {
-    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+impl OverloadShedder {
+    fn plan_like_the_reference(&self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
         let mut draft = Draft::new(load, constraints, score_of);
         let limit = self.config.limit_points / 100.0;
         for broker in draft.brokers() {
@@ -66,6 +82,15 @@ impl Shedder for OverloadShedder {
             draft.shed(broker, (Measure::Bytes, wanted), until(wanted));
         }
         draft.finish()
+    }
+}
+
+impl Shedder for OverloadShedder {
+    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        match self.config.mode {
+            Mode::Safe => self.plan_safely(load, constraints),
+            Mode::Reference => self.plan_like_the_reference(load, constraints),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Kept {
         /// The unit of both.
         measure: Measure,
     },
-    /// The pair would not be more even without it.
+    /// The two brokers would not be more even without it.
     WouldNotGain,
     /// Enough moves without it, or its broker is loaded as it should be.
     NotNeeded,
@@ -43,6 +43,8 @@ pub enum Kept {
         /// What bars it from the first of them.
         barred: Barred,
     },
+    /// Every broker that may have it would be too loaded with it.
+    NoRoom,
     /// The search ended before its turn came: at a bundle that was too big, because the plan was
     /// full, or because the time to think was over.
     NotReached,
@@ -66,6 +68,7 @@ impl Kept {
             Self::CountReached => "count_reached",
             Self::LastReported => "last_reported",
             Self::NoLegalDestination { .. } => "no_legal_destination",
+            Self::NoRoom => "no_room",
             Self::NotReached => "not_reached",
         }
     }
@@ -90,13 +93,14 @@ impl fmt::Display for Kept {
                 "too big: {traffic:.1} {unit}, and {remaining:.1} {unit} are left to move",
                 unit = measure.unit()
             ),
-            Self::WouldNotGain => f.write_str("moving it would not make the pair more even"),
+            Self::WouldNotGain => f.write_str("moving it would not lower the imbalance"),
             Self::NotNeeded => f.write_str("enough moves without it"),
             Self::CountReached => f.write_str("as many as may leave in a round come before it"),
             Self::LastReported => f.write_str("the last one that its broker reported"),
             Self::NoLegalDestination { barred } => {
                 write!(f, "may go to no broker that would gain by it: {barred}")
             }
+            Self::NoRoom => f.write_str("no broker has room for it"),
             Self::NotReached => f.write_str("the search ended before its turn came"),
         }
     }

@@ -1,7 +1,8 @@
 //! Why a broker gives nothing away.
 
-use super::{Hits, Measure, Wanted};
-use crate::ids::BrokerId;
+use super::{Hits, Kept, Measure, Wanted};
+use crate::ids::{BrokerId, BundleId};
+use crate::planner::Amount;
 use crate::planner::transfer::Skip;
 use std::fmt;
 use std::time::Duration;
@@ -142,6 +143,28 @@ pub enum Stopped {
         /// How many steps it was.
         steps: u64,
     },
+    /// Its history is far above the average, but what it bears now is not.
+    HistoryOnly {
+        /// Its load with its history, in points.
+        smoothed: f64,
+        /// Its load without, in points.
+        current: f64,
+        /// The average of all brokers without their history, in points.
+        average: f64,
+        /// How many points above the average are too much.
+        threshold: f64,
+    },
+    /// The constraints bar what it could give from every broker that would gain by it.
+    NoLegalDestination,
+    /// Every broker that could take something would be too loaded with it.
+    NoRoom,
+    /// Its report is too old.
+    OldReport {
+        /// How long ago it was made.
+        age: Duration,
+        /// How long ago it may be.
+        age_max: Duration,
+    },
     /// It is above the level that all brokers should have, but no move of one of its bundles would
     /// help and is allowed.
     NothingHelps {
@@ -187,6 +210,27 @@ impl Stopped {
             Self::BudgetSpent { .. } => "budget_spent",
             Self::OutOfSteps { .. } => "out_of_steps",
             Self::NothingHelps { .. } => "nothing_helps",
+            Self::HistoryOnly { .. } => "history_only",
+            Self::NoLegalDestination => "no_legal_destination",
+            Self::NoRoom => "no_room",
+            Self::OldReport { .. } => "old_report",
+        }
+    }
+
+    /// Why nothing was chosen of what was to leave a broker, from what kept its bundles.
+    pub(in crate::planner) fn by_bundles(kept: &[(BundleId, Kept)], amount: Amount) -> Self {
+        let Amount {
+            measure, wanted, ..
+        } = amount;
+        let any = |is: fn(&Kept) -> bool| kept.iter().any(|(_, kept)| is(kept));
+        if any(|kept| matches!(kept, Kept::NoLegalDestination { .. })) {
+            Self::NoLegalDestination
+        } else if any(|kept| *kept == Kept::NoRoom) {
+            Self::NoRoom
+        } else if any(|kept| *kept == Kept::WouldNotGain) {
+            Self::WouldNotGain { measure, wanted }
+        } else {
+            Self::NoBundleFits { measure, wanted }
         }
     }
 
@@ -204,6 +248,10 @@ impl Stopped {
             Self::BundlesUnknown => "it reported no bundles",
             Self::SoleReportedBundle => "it reported a single bundle",
             Self::NotItsTurn => "the round was over before its turn came",
+            Self::NoLegalDestination => {
+                "what it could give may go to no broker that would gain by it"
+            }
+            Self::NoRoom => "no broker has room for what it should give",
             Self::Colder { .. }
             | Self::BelowThreshold { .. }
             | Self::TooFewHits { .. }
@@ -222,12 +270,14 @@ impl Stopped {
             | Self::NearLevel { .. }
             | Self::BudgetSpent { .. }
             | Self::OutOfSteps { .. }
-            | Self::NothingHelps { .. } => "",
+            | Self::NothingHelps { .. }
+            | Self::HistoryOnly { .. }
+            | Self::OldReport { .. } => "",
         }
     }
 
-    /// What a search over the whole cluster says, or one of those that need no figures.
-    fn fmt_of_search(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What those say that the safe modes and the global planner add.
+    fn fmt_of_safe_modes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NearLevel { points, level } => write!(
                 f,
@@ -239,6 +289,22 @@ impl Stopped {
                 f,
                 "{points:.1} points are above the level of {level:.1}, but no move that is allowed \
                  would help"
+            ),
+            Self::HistoryOnly {
+                smoothed,
+                current,
+                average,
+                threshold,
+            } => write!(
+                f,
+                "its history alone makes {smoothed:.1} points; the {current:.1} that it bears now \
+                 are less than {threshold} above the average of {average:.1}"
+            ),
+            Self::OldReport { age, age_max } => write!(
+                f,
+                "its report is {} s old; {} s are the most",
+                age.as_secs(),
+                age_max.as_secs()
             ),
             _ => f.write_str(self.plain()),
         }
@@ -271,7 +337,7 @@ impl fmt::Display for Stopped {
             ),
             Self::WouldNotGain { measure, wanted } => write!(
                 f,
-                "no bundle within the {wanted:.1} {} to move would make the pair more even",
+                "no bundle within the {wanted:.1} {} to move would lower the imbalance",
                 measure.unit()
             ),
             Self::WithinLimit { points, limit } => {
@@ -312,7 +378,7 @@ impl fmt::Display for Stopped {
                 write!(f, "the cluster was uneven for {hits} rounds in a row")
             }
             Self::RoundSkipped(skip) => skip.fmt(f),
-            _ => self.fmt_of_search(f),
+            _ => self.fmt_of_safe_modes(f),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What can be set about the threshold strategy.
 
-use crate::planner::{Error, Weights};
+use crate::planner::{Error, Mode, Weights};
 use serde::{Deserialize, Serialize};
 
 /// How the threshold strategy decides. The defaults are those of Apache Pulsar.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Whose decisions it makes. Default: safe ones.
+    pub mode: Mode,
     /// A broker that stands so many points above the average sheds. Default: 10.
     pub threshold_points: f64,
     /// The share of its history in a broker's load; the rest is what it reports now. Default: 0.9.
@@ -23,6 +25,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            mode: Mode::Safe,
             threshold_points: 10.0,
             history_ratio: 0.9,
             throughput_min: 10.0 * 1_048_576.0,

@@ -1,8 +1,6 @@
 //! What the strategy remembers: the load of each broker, mixed with what it was before.
 
-use super::config::Config;
 use crate::ids::BrokerId;
-use crate::planner::{BrokerLoad, Mode, Score, score};
 use std::collections::BTreeMap;
 
 /// The smoothed load of each broker that took part in the last round.
@@ -17,19 +15,17 @@ impl History {
         &self.usage
     }
 
-    /// Takes in a report of each broker; the average of all. A broker that is seen for the first
+    /// Takes in the present load of each broker, as a ratio, of which `history` is the share that
+    /// history keeps; the average of all. A broker that is seen for the first
     /// time has its present load for a history; one that is not listed is forgotten.
     pub(super) fn smooth<'a>(
         &mut self,
-        brokers: impl Iterator<Item = (&'a BrokerId, &'a BrokerLoad)>,
-        config: &Config,
+        brokers: impl Iterator<Item = (&'a BrokerId, f64)>,
+        history: f64,
     ) -> f64 {
         let before = std::mem::take(&mut self.usage);
         let (mut sum, mut count) = (0.0, 0.0);
-        for (broker, load) in brokers {
-            let score = score::score(load, config.weights, Mode::Reference);
-            let now = score.as_ref().map_or(0.0, Score::ratio);
-            let history = config.history_ratio;
+        for (broker, now) in brokers {
             let usage = before
                 .get(broker)
                 .map_or(now, |before| before * history + (1.0 - history) * now);

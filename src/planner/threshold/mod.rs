@@ -2,13 +2,15 @@
 
 mod config;
 mod history;
+mod safe;
 
 pub use config::Config;
 
 use super::draft::{Draft, until};
+use super::unsettled::UnreportedMoves;
 use super::{
-    BrokerLoad, ClusterLoad, Constraints, Error, Measure, Mode, Plan, Shedder, Stopped, Trigger,
-    Wanted, score,
+    BrokerLoad, ClusterLoad, Constraints, Error, Measure, Mode, Plan, Score, Shedder, Stopped,
+    Trigger, Wanted, score,
 };
 use crate::ids::BrokerId;
 use history::History;
@@ -31,7 +33,18 @@ const LOWER_BOUNDARY_SHARE: f64 = 0.5;
 /// the most loaded one with more than one bundle sheds half a threshold. For that the memory takes
 /// in the same report a second time.
 ///
-/// It decides like Apache Pulsar, and leaves the destination to placement.
+/// [`Mode::Reference`] decides like this, as Apache Pulsar does, and leaves the destination to
+/// placement. [`Mode::Safe`], the default, differs:
+///
+/// - who is far above the average by history alone gives nothing: what it bears now must be, too;
+/// - what is above counts as a share of what the broker bears, in bytes, or in messages if it has
+///   no bytes; no more than brings it down to the average, and nothing more once it is 5 points
+///   below the threshold;
+/// - each bundle gets its destination, the least loaded broker that may have it, before anything
+///   leaves; it moves only if the sum of the squares of both scores falls, whether cpu and memory
+///   follow messages or bytes;
+/// - the same report is taken in once, and who has left is forgotten;
+/// - a broker whose report does not show a move yet takes no part, for three rounds at most.
 ///
 /// # Examples
 ///
@@ -57,6 +70,7 @@ const LOWER_BOUNDARY_SHARE: f64 = 0.5;
 pub struct ThresholdShedder {
     config: Config,
     history: History,
+    unreported: UnreportedMoves,
 }
 
 /// What all brokers are measured by.
@@ -78,7 +92,7 @@ impl ThresholdShedder {
         config.check()?;
         Ok(Self {
             config,
-            history: History::default(),
+            ..Self::default()
         })
     }
 
@@ -97,7 +111,11 @@ impl ThresholdShedder {
 
     /// Takes in what the brokers report; what to measure them by from then on.
     fn smooth(&mut self, draft: &mut Draft<'_>) -> Bar {
-        let average = self.history.smooth(draft.brokers(), &self.config);
+        let usage = draft.brokers().map(|(broker, load)| {
+            let score = score::score(load, self.config.weights, Mode::Reference);
+            (broker, score.as_ref().map_or(0.0, Score::ratio))
+        });
+        let average = self.history.smooth(usage, self.config.history_ratio);
         for (broker, usage) in self.history.usage() {
             if let Some(verdict) = draft.verdict(broker) {
                 verdict.smoothed = Some(usage * 100.0);
@@ -184,10 +202,8 @@ impl ThresholdShedder {
         }
         draft.shed(top, (Measure::Bytes, amount), until(amount));
     }
-}
 
-impl Shedder for ThresholdShedder {
-    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+    fn plan_like_the_reference(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
         let weights = self.config.weights;
         let score = |of: &BrokerLoad| score::score(of, weights, Mode::Reference);
         let mut draft = Draft::new(load, constraints, score);
@@ -203,5 +219,14 @@ impl Shedder for ThresholdShedder {
             self.fill_from_the_top(&mut draft);
         }
         draft.finish()
+    }
+}
+
+impl Shedder for ThresholdShedder {
+    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        match self.config.mode {
+            Mode::Safe => self.plan_safely(load, constraints),
+            Mode::Reference => self.plan_like_the_reference(load, constraints),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What can be set about the transfer strategy.
 
-use crate::planner::Error;
+use crate::planner::{Error, Mode};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Whose decisions it makes. Default: safe ones.
+    pub mode: Mode,
     /// How far the loads may deviate from their average (the standard deviation), 1.0 being a
     /// resource used up to its limit. Default: 0.25.
     pub deviation_target: f64,
@@ -36,6 +38,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            mode: Mode::Safe,
             deviation_target: 0.25,
             rounds_exceeded: 3,
             transfer: true,

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::statistics::Reporter;
-use crate::ids::BundleId;
+use crate::ids::{BrokerId, BundleId};
 use crate::planner::draft::{Destination, Draft};
 use crate::planner::{Amount, BundleLoad, Kept, Measure, Trigger};
 
@@ -89,7 +89,8 @@ impl<'a, 'c> Exchange<'a, 'c> {
     }
 
     fn give(&mut self, draft: &mut Draft<'a>, bundle: &'a BundleId) -> Result<(), Kept> {
-        let (load, bytes) = admit(draft, self.top, bundle)?;
+        let to = self.config.transfer.then_some(self.bottom.broker);
+        let (load, bytes) = admit(draft, self.top, to, bundle)?;
         let mut swapped = Vec::new();
         if self.gone - self.come + bytes > self.target {
             let fits = self.config.transfer && self.swap(draft, bytes, &mut swapped);
@@ -121,14 +122,15 @@ impl<'a, 'c> Exchange<'a, 'c> {
     }
 
     /// Looks for bundles of the taker that make up for one of so many bytes.
-    fn swap(&mut self, draft: &Draft<'a>, bytes: f64, swapped: &mut Vec<Bundle<'a>>) -> bool {
+    fn swap(&mut self, draft: &mut Draft<'a>, bytes: f64, swapped: &mut Vec<Bundle<'a>>) -> bool {
         let mut top = self.top_bytes - self.gone + self.come - bytes;
         let mut bottom = self.bottom_bytes + self.gone - self.come + bytes;
         let offers = self.bottom.smoothed.top_bundles.as_deref();
         for bundle in offers.unwrap_or_default().iter().skip(self.offered) {
             self.offered += 1;
-            let Ok(load) = owned(self.bottom, bundle).and_then(|load| draft.offer(bundle, load))
-            else {
+            let way = (self.bottom.broker, Some(self.top.broker));
+            let offer = owned(self.bottom, bundle);
+            let Ok(load) = offer.and_then(|load| draft.offer(way, bundle, load)) else {
                 continue;
             };
             let bytes = load.short_term.bytes();
@@ -175,11 +177,12 @@ enum Way {
 
 /// The load and the bytes of a bundle that may move.
 fn admit<'a>(
-    draft: &Draft<'a>,
+    draft: &mut Draft<'a>,
     owner: Reporter<'a>,
+    to: Option<&'a BrokerId>,
     bundle: &'a BundleId,
 ) -> Result<(&'a BundleLoad, f64), Kept> {
-    let load = draft.admit(bundle, owned(owner, bundle)?)?;
+    let load = draft.admit((owner.broker, to), bundle, owned(owner, bundle)?)?;
     let bytes = load.short_term.bytes();
     if bytes == 0.0 {
         return Err(Kept::Idle);

@@ -3,6 +3,7 @@
 
 mod config;
 mod exchange;
+mod safe;
 mod skip;
 mod statistics;
 
@@ -11,6 +12,7 @@ pub use skip::Skip;
 pub use statistics::{Statistics, Uneven};
 
 use super::draft::Draft;
+use super::unsettled::UnreportedMoves;
 use super::{
     BrokerLoad, ClusterLoad, Constraints, Error, Hits, Mode, Plan, Score, Shedder, Stopped,
     Trigger, Weights, score,
@@ -22,20 +24,32 @@ use statistics::{Ranking, Reporter};
 /// while the cluster is uneven: its loads deviate too much, one broker bears hardly anything, or
 /// one bears far too much. That must hold for more than some rounds in a row.
 ///
-/// Brokers smooth their load themselves and report their biggest bundles: see
-/// [`Smoothed`](super::Smoothed). Half of the difference in load should go, taken for the same
-/// share of bytes; bundles leave in the order of the report up to the first that is too big, unless
-/// bundles of the receiver in return make it fit, also ones that have moved lately. Without
-/// [`Config::transfer`] they leave to where placement will have them.
+/// In [`Mode::Reference`] it decides like Apache Pulsar. Brokers smooth their load themselves and
+/// report their biggest bundles: see [`Smoothed`](super::Smoothed). Half of the difference in load
+/// should go, taken for the same share of bytes; bundles leave in the order of the report up to the
+/// first that is too big, unless bundles of the receiver in return make it fit, also ones that have
+/// moved lately. Without [`Config::transfer`] they leave to where placement will have them.
 ///
 /// Nothing moves while a report is missing, or was made too soon after the last move from its
-/// broker. It decides like Apache Pulsar.
+/// broker. [`Mode::Safe`], the default, differs:
+///
+/// - it goes by what brokers report of their resources, in exact numbers, not by what they smooth
+///   and choose themselves; all bundles are looked at, the biggest first, each one that still fits;
+/// - what should go is taken for the same share of bytes, or of messages if there are no bytes;
+/// - each bundle gets its destination, the least loaded broker that may have it, before anything
+///   leaves, whatever [`Config::transfer`] says; nothing is swapped, as half of a swap alone would
+///   do harm;
+/// - a bundle moves only if the sum of the squares of both scores falls, whether cpu and memory
+///   follow messages or bytes;
+/// - a broker whose report is too old or too new takes no part; the others go on. So does one whose
+///   report does not show a move yet, for three rounds at most.
 #[derive(Clone, Debug, Default)]
 pub struct TransferShedder {
     config: Config,
     hits: u32,
     statistics: Option<Statistics>,
     skipped: Option<Skip>,
+    unreported: UnreportedMoves,
 }
 
 impl TransferShedder {
@@ -180,8 +194,8 @@ impl TransferShedder {
     }
 }
 
-impl Shedder for TransferShedder {
-    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+impl TransferShedder {
+    fn plan_like_the_reference(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
         let mut draft = Draft::new(load, constraints, score_of);
         for (broker, of) in draft.brokers() {
             draft.stop(broker, Stopped::NotItsTurn);
@@ -191,6 +205,12 @@ impl Shedder for TransferShedder {
         }
         self.statistics = None;
         self.skipped = self.shed(&mut draft);
+        self.explain(&mut draft);
+        draft.finish()
+    }
+
+    /// Says of those whose turn did not come why it did not.
+    fn explain(&self, draft: &mut Draft<'_>) {
         let needed = self.config.rounds_exceeded.saturating_add(1);
         let count = self.hits;
         draft.explain(&Stopped::NotItsTurn, || match self.skipped {
@@ -198,7 +218,15 @@ impl Shedder for TransferShedder {
             Some(skip) => Stopped::RoundSkipped(skip),
             None => Stopped::NotItsTurn,
         });
-        draft.finish()
+    }
+}
+
+impl Shedder for TransferShedder {
+    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        match self.config.mode {
+            Mode::Safe => self.plan_safely(load, constraints),
+            Mode::Reference => self.plan_like_the_reference(load, constraints),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::ids::BrokerId;
-use crate::planner::{BrokerLoad, Smoothed};
+use crate::planner::{BrokerLoad, Smoothed, score};
 
 /// The loads of all brokers, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,6 +11,15 @@ pub struct Statistics {
     pub average: f64,
     /// Their standard deviation.
     pub deviation: f64,
+}
+
+/// The broker at one end of a ranking.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct End {
+    /// A ratio.
+    pub(super) usage: f64,
+    /// Bytes a second.
+    pub(super) throughput: f64,
 }
 
 /// A broker with a report.
@@ -36,6 +45,33 @@ pub(super) struct Ranking<'a> {
 }
 
 impl Statistics {
+    /// Of loads as they are, in whatever order.
+    pub(super) fn of_all(loads: impl Iterator<Item = f64> + Clone) -> Self {
+        let average = score::average(loads.clone());
+        let squares = loads.map(|load| (load - average) * (load - average));
+        let deviation = score::average(squares).sqrt();
+        Self { average, deviation }
+    }
+
+    /// Why something should move from the most loaded broker to the least loaded one; none if
+    /// nothing should.
+    pub(super) fn uneven(&self, top: End, bottom: End, config: &Config) -> Option<Uneven> {
+        let share = config.underloaded_share();
+        let underloaded =
+            bottom.usage < self.average * share || bottom.throughput < top.throughput * share;
+        let overloaded = top.usage > config.limit_points / 100.0
+            && top.usage > self.average + config.deviation_target;
+        if self.deviation > config.deviation_target {
+            Some(Uneven::Deviation)
+        } else if underloaded {
+            Some(Uneven::Underloaded)
+        } else if overloaded {
+            Some(Uneven::Overloaded)
+        } else {
+            None
+        }
+    }
+
     fn of(sum: f64, squares: f64, count: f64) -> Self {
         let average = sum / count;
         let deviation = (squares / count - average * average).sqrt();
@@ -95,33 +131,17 @@ impl<'a> Ranking<'a> {
 
     /// Why something should move now; none if nothing should.
     pub(super) fn uneven(&self, config: &Config) -> Option<Uneven> {
-        if self.statistics.deviation > config.deviation_target {
-            Some(Uneven::Deviation)
-        } else if self.is_underloaded(config) {
-            Some(Uneven::Underloaded)
-        } else if self.is_overloaded(config) {
-            Some(Uneven::Overloaded)
-        } else {
-            None
-        }
-    }
-
-    /// Whether the least loaded broker has hardly any load or, beside the most loaded, hardly any
-    /// bytes.
-    fn is_underloaded(&self, config: &Config) -> bool {
-        let (Some(bottom), Some(top)) = (self.peek_bottom(), self.peek_top()) else {
-            return false;
+        let end = |reporter: Option<Reporter<'_>>| {
+            reporter.map(|reporter| End {
+                usage: reporter.smoothed.usage,
+                throughput: reporter.smoothed.throughput,
+            })
         };
-        let share = config.underloaded_share();
-        bottom.smoothed.usage < self.statistics.average * share
-            || bottom.smoothed.throughput < top.smoothed.throughput * share
-    }
-
-    /// Whether the most loaded broker stands alone.
-    fn is_overloaded(&self, config: &Config) -> bool {
-        let usage = self.peek_top().map_or(0.0, |top| top.smoothed.usage);
-        usage > config.limit_points / 100.0
-            && usage > self.statistics.average + config.deviation_target
+        match (end(self.peek_top()), end(self.peek_bottom())) {
+            (Some(top), Some(bottom)) => self.statistics.uneven(top, bottom, config),
+            _ if self.statistics.deviation > config.deviation_target => Some(Uneven::Deviation),
+            _ => None,
+        }
     }
 
     /// Takes in that some load goes from one broker to the least loaded one. The average stays.

@@ -1,12 +1,14 @@
 //! What can be set about the uniform strategy.
 
-use crate::planner::Error;
+use crate::planner::{Error, Mode};
 use serde::{Deserialize, Serialize};
 
 /// How the uniform strategy decides. The defaults are those of Apache Pulsar 3 and 4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Whose decisions it makes. Default: safe ones.
+    pub mode: Mode,
     /// The busiest broker must have by more than so many percent more messages than the idlest. 0:
     /// messages do not count. Default: 50.
     pub messages_percent: f64,
@@ -25,6 +27,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            mode: Mode::Safe,
             messages_percent: 50.0,
             bytes_factor: 4.0,
             unload_ratio_max: 0.2,

@@ -2,10 +2,12 @@
 
 mod config;
 mod extremes;
+mod safe;
 
 pub use config::Config;
 
 use super::draft::Draft;
+use super::unsettled::UnreportedMoves;
 use super::{
     BrokerLoad, ClusterLoad, Constraints, Error, Kept, Measure, Mode, Plan, Score, Shedder,
     Stopped, Trigger, Wanted, Weights, score,
@@ -17,12 +19,22 @@ use extremes::Extremes;
 /// fewest: a share of the difference, the biggest bundle first that still fits. If messages do not
 /// differ by enough, the same by bytes.
 ///
-/// Traffic alone counts: what a broker can bear does not. Bundles without traffic leave with the
-/// others. It remembers nothing, decides like Apache Pulsar, and leaves the destination to
-/// placement. Amounts are kept in 32 bits: what brokers bear beyond 2 GiB a second is not seen.
+/// [`Mode::Reference`] decides like Apache Pulsar and leaves the destination to placement. Traffic
+/// alone counts: what a broker can bear does not. Bundles without traffic leave with the others.
+/// Amounts are kept in 32 bits: what brokers bear beyond 2 GiB a second is not seen.
+/// [`Mode::Safe`], the default, differs:
+///
+/// - amounts are exact, and beside a broker without traffic any difference is large;
+/// - if nothing can go by messages, it is tried by bytes;
+/// - each bundle gets its destination, the broker with the least traffic of that measure that may
+///   have it, before anything leaves; it moves only if the sum of the squares of both scores falls,
+///   whether cpu and memory follow messages or bytes;
+/// - bundles without traffic stay;
+/// - a broker whose report does not show a move yet takes no part, for three rounds at most.
 #[derive(Clone, Debug, Default)]
 pub struct UniformShedder {
     config: Config,
+    unreported: UnreportedMoves,
 }
 
 impl UniformShedder {
@@ -33,13 +45,28 @@ impl UniformShedder {
     /// [`Error::OutOfRange`] if the configuration holds a number that it cannot work with.
     pub fn new(config: Config) -> Result<Self, Error> {
         config.check()?;
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            ..Self::default()
+        })
     }
 
     /// How it decides.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// How much the busiest broker should give.
+    fn wanted(&self, measure: Measure, amount: f64) -> Wanted {
+        Wanted {
+            measure,
+            amount,
+            minimum: match measure {
+                Measure::Messages => self.config.message_rate_min,
+                Measure::Bytes => self.config.throughput_min,
+            },
+        }
     }
 
     /// The measure by which the busiest and the idlest differ too much, messages before bytes.
@@ -67,14 +94,7 @@ impl UniformShedder {
     ) {
         let measure = extremes.measure;
         let mut remaining = extremes.share(self.config.unload_ratio_max);
-        let wanted = Wanted {
-            measure,
-            amount: f64::from(remaining),
-            minimum: match measure {
-                Measure::Messages => self.config.message_rate_min,
-                Measure::Bytes => self.config.throughput_min,
-            },
-        };
+        let wanted = self.wanted(measure, f64::from(remaining));
         let trigger = Trigger::Busiest {
             measure,
             most: extremes.most,
@@ -103,10 +123,8 @@ impl UniformShedder {
             None
         });
     }
-}
 
-impl Shedder for UniformShedder {
-    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+    fn plan_like_the_reference(&self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
         let mut draft = Draft::new(load, constraints, score_of);
         let messages = Extremes::of(draft.brokers(), Measure::Messages);
         let bytes = Extremes::of(draft.brokers(), Measure::Bytes);
@@ -128,6 +146,15 @@ impl Shedder for UniformShedder {
             self.shed(&mut draft, busiest, &uneven);
         }
         draft.finish()
+    }
+}
+
+impl Shedder for UniformShedder {
+    fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
+        match self.config.mode {
+            Mode::Safe => self.plan_safely(load, constraints),
+            Mode::Reference => self.plan_like_the_reference(load, constraints),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::summary::Agreement;
 use deedbook::ids::BrokerId;
 use deedbook::planner::transfer::{Config, Skip, Statistics, TransferShedder};
 use deedbook::planner::{
-    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Plan, Shedder, Smoothed, Trigger,
+    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, Plan, Shedder, Smoothed, Trigger,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,6 +56,7 @@ impl Default for Knobs {
 impl Knobs {
     fn config(&self) -> Config {
         Config {
+            mode: Mode::Reference,
             deviation_target: self.target_std,
             rounds_exceeded: self.hit_count,
             transfer: self.transfer,

@@ -7,7 +7,7 @@ use super::line::{Compare, Line, Player};
 use super::names::Names;
 use super::summary::Agreement;
 use super::weights::WeightKnobs;
-use deedbook::planner::{Constraints, Settings, Shedder, overload, threshold, uniform};
+use deedbook::planner::{Constraints, Mode, Settings, Shedder, overload, threshold, uniform};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -46,6 +46,7 @@ impl Default for ThresholdKnobs {
 impl From<ThresholdKnobs> for Settings {
     fn from(knobs: ThresholdKnobs) -> Self {
         Self::Threshold(threshold::Config {
+            mode: Mode::Reference,
             threshold_points: knobs.threshold,
             history_ratio: knobs.history,
             throughput_min: knobs.min_throughput * MIB,
@@ -71,8 +72,10 @@ impl Default for OverloadKnobs {
 
 impl From<OverloadKnobs> for Settings {
     fn from(knobs: OverloadKnobs) -> Self {
-        let limit_points = knobs.limit;
-        Self::Overload(overload::Config { limit_points })
+        Self::Overload(overload::Config {
+            mode: Mode::Reference,
+            limit_points: knobs.limit,
+        })
     }
 }
 
@@ -116,6 +119,7 @@ impl From<UniformKnobs> for Settings {
         let bundles_max = usize::try_from(knobs.max_bundles).unwrap_or(0);
         // Anything that is not above zero switches a rule off.
         Self::Uniform(uniform::Config {
+            mode: Mode::Reference,
             messages_percent: knobs.rate_difference.max(0.0),
             bytes_factor: knobs.throughput_factor.max(0.0),
             unload_ratio_max: knobs.max_unload_ratio,
