@@ -4,7 +4,10 @@
 #![cfg(test)]
 
 use deedbook::log::file;
+use deedbook::planner::{Constraints, Mode, Strategy};
 use deedbook::{ids, log, receive, reports, state};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +102,59 @@ fn numbers_in_tables_are_those_of_the_code() {
         assert!(
             seen.iter().any(|seen| seen == name),
             "no document has a row for {name}"
+        );
+    }
+}
+
+/// A setting's default as JSON, by its key; the settings of the avg strategy inside of others are
+/// not listed twice.
+fn settings(prefix: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
+    for (key, value) in value.as_object().unwrap() {
+        let key = format!("{prefix}{key}");
+        match value {
+            Value::Object(_) if key != "avg" => settings(&format!("{key}."), value, found),
+            Value::Object(_) => drop(found.insert(key, Value::from(""))),
+            _ if key == "strategy" => {}
+            _ => drop(found.insert(key, value.clone())),
+        }
+    }
+}
+
+#[test]
+fn settings_of_strategies_are_listed_with_their_defaults() {
+    let document = read(&root().join("docs/planner.md"));
+    for strategy in Strategy::ALL {
+        let heading = format!("\n### `{strategy}`\n");
+        let (_, section) = document.split_once(&heading).unwrap();
+        let section = section.split("\n#").next().unwrap();
+        let mut listed = BTreeMap::new();
+        for line in section.lines() {
+            if let Some([key, _, default]) = cells(line).as_deref()
+                && let Some(key) = quoted(key)
+            {
+                let default = match *default {
+                    "none" => Value::Null,
+                    text => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
+                };
+                listed.insert(key.to_owned(), default);
+            }
+        }
+        let settings_of = serde_json::to_value(strategy.settings(Mode::Safe)).unwrap();
+        let mut expected = BTreeMap::new();
+        settings("", &settings_of, &mut expected);
+        let number = |value: &Value| value.as_f64().map_or_else(|| value.clone(), Value::from);
+        for defaults in [&mut listed, &mut expected] {
+            for value in defaults.values_mut() {
+                *value = number(value);
+            }
+        }
+        assert_eq!(listed, expected, "{strategy}");
+    }
+    let constraints = serde_json::to_value(Constraints::default()).unwrap();
+    for key in constraints.as_object().unwrap().keys() {
+        assert!(
+            document.contains(&format!("\n| `{key}` |")),
+            "constraint {key}"
         );
     }
 }

@@ -74,6 +74,32 @@ pub enum Error {
     /// The planner cannot work as it was told to.
     #[error(transparent)]
     Planner(#[from] planner::Error),
+    /// A strategy cannot be set that way.
+    #[error("--set {key}={value}: {reason} ({strategy}); see docs/planner.md")]
+    NoSetting {
+        /// Which setting.
+        key: String,
+        /// What it was to be.
+        value: String,
+        /// Of which strategy.
+        strategy: planner::Strategy,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file holds no constraints.
+    #[error("{} holds no constraints: {reason}; see docs/planner.md", path.display())]
+    NoConstraints {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is nothing to say about a name.
+    #[error("no report has {name}; --explain takes a broker or a bundle by its full name")]
+    NothingToExplain {
+        /// The name.
+        name: String,
+    },
     /// A file holds no scenario.
     #[error("{} is no scenario: {reason}; see scenarios/ and docs/cli.md", path.display())]
     NoScenario {

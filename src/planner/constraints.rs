@@ -12,7 +12,7 @@ const SYSTEM_NAMESPACE: &str = "pulsar/system";
 
 /// Limits that hold for every strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Constraints {
     /// Brokers that are being emptied: no part of any pair, so never a destination. What they own
     /// leaves them with the drain, not with a plan. Default: none.

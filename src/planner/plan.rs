@@ -140,6 +140,14 @@ pub struct Amount {
     pub reached: f64,
 }
 
+impl PairVerdict {
+    /// Whether the pair differed by enough for long enough.
+    #[must_use]
+    pub const fn is_due(&self) -> bool {
+        self.low.suffice() || self.high.suffice()
+    }
+}
+
 impl Score {
     /// The same as a ratio, 1.0 being a resource used up to its limit.
     #[must_use]

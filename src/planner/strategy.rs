@@ -162,6 +162,16 @@ impl Settings {
         }
     }
 
+    /// After how many rounds of the same load it acts at the latest, if it ever does.
+    pub(super) fn rounds_waited(&self) -> u32 {
+        match self {
+            Self::Avg(config) => config.low_hits.max(config.high_hits),
+            Self::Global(config) => config.avg.low_hits.max(config.avg.high_hits),
+            Self::Transfer(config) => config.rounds_exceeded.saturating_add(1),
+            Self::Threshold(_) | Self::Overload(_) | Self::Uniform(_) => 1,
+        }
+    }
+
     /// A strategy that decides like this and remembers nothing yet.
     ///
     /// # Errors

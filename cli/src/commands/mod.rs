@@ -17,7 +17,7 @@ pub(crate) enum Command {
     Export(export::Export),
     Import(import::Import),
     Log(log::Log),
-    Plan(plan::Plan),
+    Plan(Box<plan::Plan>),
     Simulate(simulate::Simulate),
 }
 

@@ -9,6 +9,7 @@ mod log;
 mod plan_form;
 mod plan_rules;
 mod plan_samples;
+mod plan_strategies;
 mod queue;
 mod simulate;
 

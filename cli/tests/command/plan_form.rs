@@ -42,10 +42,17 @@ fn text_fits_into_a_hundred_columns() {
 #[test]
 fn the_keys_of_the_json_are_those_of_the_document() {
     let mut found = BTreeSet::new();
-    for name in SAMPLES {
-        let plan = plan(&sample(name), &[]);
+    let mut add = |name: &str, flags: &[&str]| {
+        let plan = plan(&sample(name), flags);
         assert_eq!(plan["schema"], 1);
         keys(&plan, "", &mut found);
+    };
+    for name in SAMPLES {
+        add(name, &[]);
+        for strategy in deedbook::planner::Strategy::ALL {
+            add(name, &["--strategy", strategy.name()]);
+        }
+        add(name, &["--strategy", "overload", "--mode", "reference"]);
     }
     assert_eq!(found, documented("plan"));
 }

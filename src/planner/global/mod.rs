@@ -9,7 +9,9 @@ mod stock;
 pub use config::Config;
 
 use super::avg::AvgShedder;
-use super::{ClusterLoad, Constraints, Error, Mode, Plan, SearchVerdict, Shedder, Stopped};
+use super::{
+    ClusterLoad, Constraints, Error, Mode, PairVerdict, Plan, SearchVerdict, Shedder, Stopped,
+};
 use ground::Ground;
 use std::collections::BTreeSet;
 
@@ -87,11 +89,7 @@ impl GlobalPlanner {
 impl Shedder for GlobalPlanner {
     fn plan(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
         let mut plan = self.avg.decide(load, constraints);
-        if plan
-            .pairs
-            .iter()
-            .any(|pair| pair.low.suffice() || pair.high.suffice())
-        {
+        if plan.pairs.iter().any(PairVerdict::is_due) {
             self.search(load, constraints, &mut plan);
             self.avg.spend_hits(&plan);
         }

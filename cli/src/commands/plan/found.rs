@@ -1,10 +1,9 @@
 //! What `plan` found, in the form in which it is printed.
 
-use super::rounds::Rounds;
 use deedbook::ids::{BrokerId, BundleId};
-use deedbook::planner::avg::Mode;
 use deedbook::planner::{
-    BrokerVerdict, ClusterLoad, Hits, Kept, Measure, Move, PairVerdict, Stopped,
+    self, BrokerVerdict, ClusterLoad, Hits, Kept, Measure, Mode, Move, PairVerdict, Rehearsed,
+    SearchVerdict, Stopped, Strategy, Trigger, Unload,
 };
 use deedbook::reports;
 use serde::{Serialize, Serializer};
@@ -12,12 +11,15 @@ use serde::{Serialize, Serializer};
 /// What `plan` found. Its keys are described in docs/cli.md.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
+    pub(super) strategy: Strategy,
     pub(super) mode: Mode,
     /// How many rounds saw the load; something moves in the last one, or nothing ever does.
     pub(super) rounds: u32,
     pub(super) brokers: Vec<Broker>,
     pub(super) pairs: Vec<Pair>,
     pub(super) moves: Vec<Moving>,
+    pub(super) unloads: Vec<Unloading>,
+    pub(super) search: Option<Search>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -27,11 +29,15 @@ pub(super) struct Broker {
     pub(super) score: Option<f64>,
     /// The expected score after all moves.
     pub(super) score_after: Option<f64>,
+    /// The score with its history, where the strategy goes by that.
+    pub(super) smoothed: Option<f64>,
     pub(super) resource: Option<String>,
     pub(super) unknown_resources: Vec<String>,
     pub(super) message_rate: f64,
     pub(super) throughput: f64,
     pub(super) bundles: usize,
+    pub(super) triggered: Option<Rule>,
+    pub(super) amount: Option<Amount>,
     pub(super) stopped: Option<Rule>,
     pub(super) kept: Vec<Staying>,
 }
@@ -86,6 +92,28 @@ pub(super) struct Moving {
 }
 
 #[derive(Debug, Serialize)]
+pub(super) struct Unloading {
+    pub(super) bundle: BundleId,
+    pub(super) from: BrokerId,
+    pub(super) message_rate: f64,
+    pub(super) throughput: f64,
+}
+
+/// What a search over the whole cluster found.
+#[derive(Debug, Serialize)]
+pub(super) struct Search {
+    pub(super) level: f64,
+    pub(super) imbalance_before: f64,
+    pub(super) imbalance_after: f64,
+    pub(super) imbalance_after_avg: f64,
+    pub(super) moved_share: f64,
+    pub(super) moved_share_avg: f64,
+    pub(super) above_before: usize,
+    pub(super) above_after: usize,
+    pub(super) steps: u64,
+}
+
+#[derive(Debug, Serialize)]
 pub(super) struct Note {
     pub(super) broker: BrokerId,
     pub(super) kind: &'static str,
@@ -94,31 +122,40 @@ pub(super) struct Note {
 }
 
 impl Found {
-    pub(super) fn new(
-        mode: Mode,
-        load: &ClusterLoad,
-        rounds: Rounds,
-        notes: Vec<reports::Note>,
-    ) -> Self {
-        let (count, plan) = rounds.into_plan();
+    pub(super) fn new(load: &ClusterLoad, rehearsed: Rehearsed, notes: Vec<reports::Note>) -> Self {
+        let Rehearsed {
+            settings,
+            rounds,
+            plan,
+            ..
+        } = rehearsed;
         let moves: Vec<_> = plan.moves.into_iter().map(Moving::from).collect();
+        let unloads: Vec<_> = plan.unloads.into_iter().map(Unloading::from).collect();
         let brokers = plan.brokers.into_iter();
         let brokers = brokers
-            .map(|(broker, verdict)| Broker::new(broker, verdict, load, &moves))
+            .map(|(broker, verdict)| Broker::new(broker, verdict, load, (&moves, &unloads)))
             .collect();
         Self {
-            mode,
-            rounds: count,
+            strategy: settings.strategy(),
+            mode: settings.mode(),
+            rounds,
             brokers,
             pairs: plan.pairs.into_iter().map(Pair::from).collect(),
             moves,
+            unloads,
+            search: plan.search.map(Search::from),
             notes: notes.into_iter().map(Note::from).collect(),
         }
     }
 }
 
 impl Broker {
-    fn new(broker: BrokerId, verdict: BrokerVerdict, load: &ClusterLoad, moves: &[Moving]) -> Self {
+    pub(super) fn new(
+        broker: BrokerId,
+        verdict: BrokerVerdict,
+        load: &ClusterLoad,
+        (moves, unloads): (&[Moving], &[Unloading]),
+    ) -> Self {
         let traffic = load
             .brokers
             .get(&broker)
@@ -132,15 +169,20 @@ impl Broker {
             .iter()
             .rev()
             .find_map(|moving| moving.score_after(&broker));
+        // What comes of what leaves it is known once there is a destination.
+        let open = unloads.iter().any(|leaving| leaving.from == broker);
         let kept = verdict.kept.into_iter();
         Self {
             score,
-            score_after: after.or(score),
+            score_after: after.or(score).filter(|_| !open),
+            smoothed: verdict.smoothed,
             resource: resource.map(|resource| resource.to_string()),
             unknown_resources,
             message_rate: traffic.messages(),
             throughput: traffic.bytes(),
             bundles: verdict.bundles,
+            triggered: verdict.triggered.as_ref().map(Rule::from),
+            amount: verdict.amount.map(Amount::from),
             stopped: verdict.stopped.as_ref().map(Rule::from),
             kept: kept.map(Staying::from).collect(),
             broker,
@@ -175,6 +217,52 @@ impl From<Move> for Moving {
     }
 }
 
+impl From<Unload> for Unloading {
+    fn from(leaving: Unload) -> Self {
+        Self {
+            message_rate: leaving.load.messages(),
+            throughput: leaving.load.bytes(),
+            bundle: leaving.bundle,
+            from: leaving.from,
+        }
+    }
+}
+
+impl From<SearchVerdict> for Search {
+    fn from(search: SearchVerdict) -> Self {
+        Self {
+            level: search.level,
+            imbalance_before: search.potential_before,
+            imbalance_after: search.potential_after,
+            imbalance_after_avg: search.potential_after_avg,
+            moved_share: search.moved_share,
+            moved_share_avg: search.moved_share_avg,
+            above_before: search.above_before,
+            above_after: search.above_after,
+            steps: search.steps,
+        }
+    }
+}
+
+impl From<planner::Amount> for Amount {
+    fn from(amount: planner::Amount) -> Self {
+        Self {
+            measure: amount.measure,
+            wanted: amount.wanted,
+            reached: amount.reached,
+        }
+    }
+}
+
+impl From<&Trigger> for Rule {
+    fn from(trigger: &Trigger) -> Self {
+        Self {
+            rule: trigger.rule(),
+            text: trigger.to_string(),
+        }
+    }
+}
+
 impl From<&Stopped> for Rule {
     fn from(stopped: &Stopped) -> Self {
         Self {
@@ -202,11 +290,7 @@ impl From<PairVerdict> for Pair {
             difference: pair.difference,
             low_hits: pair.low.into(),
             high_hits: pair.high.into(),
-            amount: pair.amount.map(|amount| Amount {
-                measure: amount.measure,
-                wanted: amount.wanted,
-                reached: amount.reached,
-            }),
+            amount: pair.amount.map(Amount::from),
         }
     }
 }

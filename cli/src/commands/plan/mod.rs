@@ -1,124 +1,80 @@
 //! `deedbook plan`: which bundles should move, and why the others stay.
 
+mod compared;
+mod explained;
+mod flags;
 mod found;
-mod rounds;
+mod measured;
+mod memory;
 mod text;
 
 use crate::load::read_folder;
 use crate::output::Output;
 use crate::{Error, Status};
-use clap::{Args, ValueEnum};
-use deedbook::ids::{BrokerId, BundleId, Namespace};
-use deedbook::planner::avg::{AvgShedder, Config, Mode, Weights};
-use deedbook::planner::{ClusterLoad, Constraints, Shedder};
-use deedbook::reports::merge;
+use clap::Args;
+use compared::Compared;
+use deedbook::planner::{ClusterLoad, Rehearsed, Settings, Strategy, compare};
+use deedbook::reports::{Note, merge};
+use explained::{Explained, Subject};
+use flags::{Constraining, Deciding};
 use found::Found;
-use rounds::Rounds;
-use std::fmt::Display;
+use measured::{Measured, Size};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most rounds that a hit count may ask for.
-const HITS_MAX: i64 = 1_000;
-
 /// Say which bundles should move, and why the others stay
 ///
-/// Reads every *.json in DIR, one load report a broker, and shows them to the avg strategy round
-/// after round, as if the load stayed the same, until something moves or it is clear that nothing
-/// will. The strategy scores each broker by its fullest resource, pairs the highest score with the
+/// Reads every *.json in DIR, one load report a broker, and shows them to a strategy round after
+/// round, as if the load stayed the same, until something moves or it is clear that nothing will.
+/// The avg strategy scores each broker by its fullest resource, pairs the highest score with the
 /// lowest, the second highest with the second lowest and so on, and evens out a pair whose
-/// difference was large for long enough.
+/// difference was large for long enough. docs/planner.md tells what the others do.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct Plan {
     /// Folder with the load reports
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "generate")]
+    folder: Option<PathBuf>,
 
-    /// Whose decisions: safe ones, or exactly those of Apache Pulsar
-    #[arg(long, value_enum, default_value_t = ModeName::Safe)]
-    mode: ModeName,
+    /// Which strategy: avg, threshold, overload, uniform, transfer or global [default: avg; with
+    /// --compare and --generate all of them]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<Strategy>,
 
-    /// Difference of a pair's scores that counts as a low hit
-    #[arg(long, value_name = "POINTS", default_value_t = 15.0, value_parser = number)]
-    low_threshold: f64,
+    /// Say in a line each what every strategy would do, and what would come of it
+    #[arg(long, conflicts_with_all = ["strategy", "set"])]
+    compare: bool,
 
-    /// Difference of a pair's scores that counts as a high hit too
-    #[arg(long, value_name = "POINTS", default_value_t = 40.0, value_parser = number)]
-    high_threshold: f64,
+    /// Say everything about one bundle or one broker, and nothing else
+    #[arg(long, value_name = "BUNDLE|BROKER")]
+    explain: Option<Subject>,
 
-    /// Low hits in a row after which something moves
-    #[arg(long, value_name = "ROUNDS", default_value_t = 8, value_parser = hits())]
-    low_hits: u32,
+    /// Instead of reading reports make up a cluster of so many brokers and bundles, such as
+    /// 1000x1000000, and measure how long each strategy plans and how much memory that takes
+    #[arg(long, value_name = "BROKERSxBUNDLES", conflicts_with_all = ["folder", "compare",
+        "explain", "max_age"])]
+    generate: Option<Size>,
 
-    /// High hits in a row after which something moves
-    #[arg(long, value_name = "ROUNDS", default_value_t = 2, value_parser = hits())]
-    high_hits: u32,
+    /// With --generate: the same seed makes the same cluster
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        requires = "generate"
+    )]
+    seed: u64,
 
-    /// Share of a pair's difference in traffic that moves at most; 0.5 makes both even
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = number)]
-    max_unload_ratio: f64,
+    #[command(flatten)]
+    deciding: Deciding,
 
-    /// Go by messages if more than this should move
-    #[arg(long, value_name = "MESSAGES/S", default_value_t = 1000.0, value_parser = number)]
-    min_message_rate: f64,
-
-    /// Else go by bytes if more than this should move
-    #[arg(long, value_name = "BYTES/S", default_value_t = 1_048_576.0, value_parser = number)]
-    min_throughput: f64,
-
-    /// Multiply the percentage of the processors by this
-    #[arg(long, value_name = "WEIGHT", default_value_t = 1.0, value_parser = number)]
-    cpu_weight: f64,
-
-    /// Multiply the percentage of direct memory by this
-    #[arg(long, value_name = "WEIGHT", default_value_t = 1.0, value_parser = number)]
-    direct_memory_weight: f64,
-
-    /// Multiply the percentage of incoming bandwidth by this
-    #[arg(long, value_name = "WEIGHT", default_value_t = 1.0, value_parser = number)]
-    bandwidth_in_weight: f64,
-
-    /// Multiply the percentage of outgoing bandwidth by this
-    #[arg(long, value_name = "WEIGHT", default_value_t = 1.0, value_parser = number)]
-    bandwidth_out_weight: f64,
-
-    /// Leave the bundles of this namespace where they are, as those of pulsar/system always are;
-    /// may be repeated
-    #[arg(long, value_name = "TENANT/NAMESPACE")]
-    exclude_namespace: Vec<Namespace>,
-
-    /// Plan without this broker, which is being emptied; may be repeated
-    #[arg(long, value_name = "BROKER")]
-    drain: Vec<BrokerId>,
-
-    /// Leave this bundle where it is; may be repeated
-    #[arg(long, value_name = "BUNDLE")]
-    pin: Vec<BundleId>,
+    #[command(flatten)]
+    constraining: Constraining,
 
     /// Leave out reports that are older than the newest by more than this, such as 10m [default:
     /// none is left out]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_age: Option<Duration>,
-}
-
-/// The names of the modes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModeName {
-    Safe,
-    Reference,
-}
-
-/// Reads a number that a threshold can have.
-fn number(text: &str) -> Result<f64, &'static str> {
-    let number = text.parse().ok();
-    let usable = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    usable.ok_or("expected a finite number that is not negative")
-}
-
-fn hits() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(0..=HITS_MAX)
 }
 
 impl Plan {
@@ -127,79 +83,56 @@ impl Plan {
         output: &mut Output<'_>,
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
-        let cluster = merge(read_folder(&self.folder)?, self.max_age)?;
-        let load = ClusterLoad::from(&cluster);
-        self.warn(&load, err);
-        let config = self.config();
-        let constraints = self.constraints();
-        // One round more than the longest wait: nothing is left to wait for then.
-        let rounds_max = config.low_hits.max(config.high_hits) + 1;
-        let mut shedder = AvgShedder::new(config.clone())?;
-        let mut rounds = Rounds::default();
-        while rounds.count() < rounds_max && rounds.may_change() {
-            rounds.add(shedder.plan(&load, &constraints));
+        let constraints = self.constraining.constraints()?;
+        let strategies = self.strategies()?;
+        self.deciding.warn(&strategies, err);
+        if let Some(size) = self.generate {
+            let measured = Measured::new(size, self.seed, strategies, &constraints, err)?;
+            output.print(&measured)?;
+            return Ok(Status::Good);
         }
-        output.print(&Found::new(config.mode, &load, rounds, cluster.notes))?;
+        let reports = match &self.folder {
+            Some(folder) => read_folder(folder)?,
+            None => Vec::new(),
+        };
+        let cluster = merge(reports, self.max_age)?;
+        let load = ClusterLoad::from(&cluster);
+        self.constraining.warn(&load, err);
+        let rehearsed = compare(&load, &constraints, strategies)?;
+        self.print(output, &load, rehearsed, cluster.notes)?;
         Ok(Status::Good)
     }
 
-    fn config(&self) -> Config {
-        Config {
-            mode: match self.mode {
-                ModeName::Safe => Mode::Safe,
-                ModeName::Reference => Mode::Reference,
-            },
-            low_threshold_points: self.low_threshold,
-            high_threshold_points: self.high_threshold,
-            low_hits: self.low_hits,
-            high_hits: self.high_hits,
-            unload_ratio_max: self.max_unload_ratio,
-            message_rate_min: self.min_message_rate,
-            throughput_min: self.min_throughput,
-            weights: Weights {
-                cpu: self.cpu_weight,
-                direct_memory: self.direct_memory_weight,
-                bandwidth_in: self.bandwidth_in_weight,
-                bandwidth_out: self.bandwidth_out_weight,
-            },
+    fn print(
+        &self,
+        output: &mut Output<'_>,
+        load: &ClusterLoad,
+        rehearsed: Vec<Rehearsed>,
+        notes: Vec<Note>,
+    ) -> Result<(), Error> {
+        if let Some(subject) = &self.explain {
+            return output.print(&Explained::new(subject, &rehearsed, load)?);
         }
+        if self.compare {
+            return output.print(&Compared::new(load, rehearsed));
+        }
+        for found in rehearsed {
+            output.print(&Found::new(load, found, notes.clone()))?;
+        }
+        Ok(())
     }
 
-    fn constraints(&self) -> Constraints {
-        let mut constraints = Constraints::default();
-        constraints.drained.extend(self.drain.iter().cloned());
-        constraints.pinned.extend(self.pin.iter().cloned());
-        let namespaces = self.exclude_namespace.iter().cloned();
-        constraints.excluded_namespaces.extend(namespaces);
-        constraints
-    }
-
-    /// Says which of the names given are in no report: they may be mistyped.
-    fn warn(&self, load: &ClusterLoad, err: &mut dyn Write) {
-        let bundles = || {
-            load.brokers
-                .values()
-                .flat_map(|broker| broker.bundles.keys())
+    /// The strategies that were asked for, and how they decide.
+    fn strategies(&self) -> Result<Vec<Settings>, Error> {
+        let asked: &[Strategy] = match &self.strategy {
+            Some(strategy) => std::slice::from_ref(strategy),
+            None if self.compare || self.generate.is_some() => &Strategy::ALL,
+            None => &[Strategy::Avg],
         };
-        let mut warn = |flag, name: &dyn Display| {
-            // If nobody listens there, the plan is the same.
-            let _ = writeln!(err, "warning: --{flag} {name}: no report has it");
-        };
-        for broker in &self.drain {
-            if !load.brokers.contains_key(broker) {
-                warn("drain", broker);
-            }
-        }
-        for bundle in &self.pin {
-            if !bundles().any(|owned| owned == bundle) {
-                warn("pin", bundle);
-            }
-        }
-        for namespace in &self.exclude_namespace {
-            if !bundles().any(|owned| owned.namespace() == namespace) {
-                warn("exclude-namespace", namespace);
-            }
-        }
+        let settings = asked
+            .iter()
+            .map(|strategy| self.deciding.settings(*strategy));
+        settings.collect()
     }
 }
 
@@ -207,6 +140,8 @@ impl Plan {
 mod tests {
     use super::*;
     use clap::Parser;
+    use deedbook::planner::avg::{Config, Weights};
+    use deedbook::planner::{Constraints, Mode};
 
     #[derive(Parser)]
     struct Only {
@@ -214,19 +149,32 @@ mod tests {
         plan: Plan,
     }
 
+    fn parse(flags: &str) -> Plan {
+        let flags = ["plan"].into_iter().chain(flags.split_whitespace());
+        Only::try_parse_from(flags).unwrap().plan
+    }
+
     #[test]
     fn the_defaults_are_those_of_the_library() {
-        let plan = Only::try_parse_from(["plan", "folder"]).unwrap().plan;
-        assert_eq!(plan.config(), Config::default());
-        assert_eq!(plan.constraints(), Constraints::default());
+        let plan = parse("folder");
+        assert_eq!(plan.deciding.of_pairs(), Config::default());
+        assert_eq!(
+            plan.constraining.constraints().unwrap(),
+            Constraints::default()
+        );
+        let plan = parse("folder --compare");
+        let all = Strategy::ALL.map(|strategy| strategy.settings(Mode::Safe));
+        assert_eq!(plan.strategies().unwrap(), all);
     }
+
     #[test]
     fn each_flag_sets_what_it_says() {
-        let flags = "plan folder --mode reference --low-threshold 1 --high-threshold 2 \
+        let plan = parse(
+            "folder --mode reference --low-threshold 1 --high-threshold 2 \
             --low-hits 3 --high-hits 4 --max-unload-ratio 0.5 --min-message-rate 6 \
             --min-throughput 7 --cpu-weight 8 --direct-memory-weight 9 \
-            --bandwidth-in-weight 10 --bandwidth-out-weight 11";
-        let plan = Only::try_parse_from(flags.split_whitespace()).unwrap().plan;
+            --bandwidth-in-weight 10 --bandwidth-out-weight 11",
+        );
         let expected = Config {
             mode: Mode::Reference,
             low_threshold_points: 1.0,
@@ -243,6 +191,40 @@ mod tests {
                 bandwidth_out: 11.0,
             },
         };
-        assert_eq!(plan.config(), expected);
+        assert_eq!(plan.deciding.of_pairs(), expected);
+    }
+
+    #[test]
+    fn any_setting_of_any_strategy_can_be_set() {
+        for strategy in Strategy::ALL {
+            let settings = strategy.settings(Mode::Safe);
+            let value = serde_json::to_value(&settings).unwrap();
+            let keys = value.as_object().unwrap().iter();
+            for (key, value) in keys.filter(|(key, value)| *key != "strategy" && !value.is_object())
+            {
+                let value = match value {
+                    serde_json::Value::Null => "3".to_owned(),
+                    serde_json::Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                let plan = parse(&format!("folder --strategy {strategy} --set {key}={value}"));
+                plan.strategies().unwrap();
+            }
+        }
+        let plan =
+            parse("folder --strategy threshold --set weights.cpu=2 --set threshold_points=3");
+        let Settings::Threshold(config) = &plan.strategies().unwrap()[0] else {
+            panic!("another strategy");
+        };
+        assert_eq!((config.weights.cpu, config.threshold_points), (2.0, 3.0));
+        for wrong in [
+            "strategy=avg",
+            "weights=1",
+            "threshold=1",
+            "threshold_points=high",
+        ] {
+            let plan = parse(&format!("folder --strategy threshold --set {wrong}"));
+            assert!(plan.strategies().is_err(), "{wrong}");
+        }
     }
 }
