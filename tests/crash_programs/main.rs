@@ -8,8 +8,9 @@
 mod files;
 mod world;
 
-use deedbook::log::EventLog;
+use deedbook::ids::Position;
 use deedbook::log::file::{Durability, inspect};
+use deedbook::log::{EventLog, Payload};
 use deedbook::storage::{MemoryStorage, Storage, Unsynced};
 use files::{builder, files_of, read_all};
 use rand_chacha::ChaCha8Rng;
@@ -50,8 +51,13 @@ fn run(setting: Setting, storage: &MemoryStorage, program: &[Step], case: &str) 
 }
 
 /// Every program of this many steps, a crash before each of its operations, and what each choice
-/// keeps.
-fn all_programs(setting: Setting, length: usize, choices: std::ops::Range<u64>) {
+/// keeps: `then` gets what the crash left, and what is known of it.
+fn all_crashes(
+    setting: Setting,
+    length: usize,
+    choices: std::ops::Range<u64>,
+    mut then: impl FnMut(&MemoryStorage, &Known, &str),
+) {
     let mut program = vec![0; length];
     loop {
         let steps: Vec<_> = program.iter().map(|&index| STEPS[index]).collect();
@@ -66,11 +72,8 @@ fn all_programs(setting: Setting, length: usize, choices: std::ops::Range<u64>) 
                 let case = format!("{setting:?} {steps:?}, operation {operation}, choice {choice}");
                 let storage = setting.storage();
                 storage.halt_at(operation);
-                let mut known = run(setting, &storage, &steps, &case);
-                let storage = storage.crash(keeps(choice));
-                let lost = setting.may_lose(&known);
-                let next = setting.open(&storage, &mut known, lost, &case);
-                assert!(next.is_some(), "{case}: it opens");
+                let known = run(setting, &storage, &steps, &case);
+                then(&storage.crash(keeps(choice)), &known, &case);
             }
         }
         let Some(place) = program.iter().rposition(|&index| index + 1 < STEPS.len()) else {
@@ -79,6 +82,15 @@ fn all_programs(setting: Setting, length: usize, choices: std::ops::Range<u64>) 
         program[place] += 1;
         program[place + 1..].fill(0);
     }
+}
+
+/// The next process finds what it should.
+fn all_programs(setting: Setting, length: usize, choices: std::ops::Range<u64>) {
+    all_crashes(setting, length, choices, |storage, known, case| {
+        let lost = setting.may_lose(known);
+        let next = setting.open(storage, &mut known.clone(), lost, case);
+        assert!(next.is_some(), "{case}: it opens");
+    });
 }
 
 const ALWAYS: Setting = Setting {
@@ -107,6 +119,45 @@ fn every_short_program_leaves_a_prefix_without_syncs() {
         ..ALWAYS
     };
     all_programs(setting, 2, 0..6);
+}
+
+/// An opening deals with what a crash left, and goes down itself before each of its operations.
+#[test]
+fn an_opening_that_is_stopped_leaves_what_the_next_one_needs() {
+    let mut stopped = 0;
+    all_crashes(ALWAYS, 2, 4..5, |storage, known, case| {
+        let files = files_of(storage);
+        let mut known = known.clone();
+        known.learn(&readable(storage), 0, case);
+        for operation in 1.. {
+            let mut is_open = false;
+            for choice in [0, 5] {
+                let case = format!("{case}; then operation {operation}, choice {choice}");
+                let storage = ALWAYS.storage();
+                files::put_files(&storage, &files);
+                storage.halt_at(storage.operation_count() + operation);
+                let mut known = known.clone();
+                is_open |= ALWAYS.open(&storage, &mut known, 0, &case).is_some();
+                stopped += u32::from(!is_open);
+                let storage = storage.crash(keeps(choice));
+                let next = ALWAYS.open(&storage, &mut known, 0, &case);
+                assert!(next.is_some(), "{case}: it opens");
+            }
+            if is_open {
+                break;
+            }
+        }
+    });
+    assert!(stopped > 3_000, "{stopped}");
+}
+
+/// What a process that only reads sees.
+fn readable(storage: &MemoryStorage) -> Vec<(Position, Payload)> {
+    let Ok(stat) = inspect::stat(storage) else {
+        return Vec::new();
+    };
+    let log = builder(storage).open_read_only().unwrap();
+    read_all(&log, stat.first()).unwrap()
 }
 
 /// Crash after crash, with failed operations, failed syncs, dropped pages and full disks between.

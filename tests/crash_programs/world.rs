@@ -80,7 +80,7 @@ impl Known {
 
     /// Holds what can be read against what is known, and learns what became of the doubtful.
     /// `lost` may be missing of what was certain.
-    fn learn(&mut self, found: &[(Position, Payload)], lost: usize, case: &str) {
+    pub(crate) fn learn(&mut self, found: &[(Position, Payload)], lost: usize, case: &str) {
         let all: Vec<_> = self.certain.iter().chain(&self.doubtful).collect();
         let mut end = self.committed.get().saturating_sub(1);
         for (position, payload) in found {

@@ -174,13 +174,18 @@ pub(crate) fn used(bytes: &[u8]) -> usize {
 /// A directory of these files, all durable.
 pub(crate) fn storage_of<N: AsRef<str>, B: AsRef<[u8]>>(files: &[(N, B)]) -> MemoryStorage {
     let storage = MemoryStorage::new();
+    put_files(&storage, files);
+    storage
+}
+
+/// Writes these files, all durable.
+pub(crate) fn put_files<N: AsRef<str>, B: AsRef<[u8]>>(storage: &MemoryStorage, files: &[(N, B)]) {
     for (name, bytes) in files {
         let file = storage.create(name.as_ref()).unwrap();
         file.write_at(0, bytes.as_ref()).unwrap();
         file.sync().unwrap();
     }
     storage.sync().unwrap();
-    storage
 }
 
 /// All files of a directory.
