@@ -33,17 +33,20 @@ pub struct FsStorage {
 }
 
 impl FsStorage {
-    /// The directory at `dir`, which is created durably if it does not exist.
+    /// The directory at `dir`, which is created durably, with its parents, if it does not exist.
     ///
     /// # Errors
     ///
     /// [`Error`] if it cannot be created.
     pub fn create(dir: impl Into<PathBuf>) -> Result<Self, Error> {
         let storage = Self { dir: dir.into() };
-        if !storage.dir.is_dir() {
-            storage.told(fs::create_dir_all(&storage.dir))?;
-            if let Some(parent) = storage.dir.parent() {
-                sync_directory(parent)?;
+        let parents = unsynced_parents(&storage.dir);
+        storage.told(fs::create_dir_all(&storage.dir))?;
+        for parent in parents {
+            match sync_directory(parent) {
+                // Who may not look into it did not create anything there.
+                Err(Error::Permission { .. }) => {}
+                synced => synced?,
             }
         }
         Ok(storage)
@@ -63,6 +66,20 @@ impl FsStorage {
     fn told<T>(&self, result: io::Result<T>) -> Result<T, Error> {
         result.map_err(|error| Error::of(&self.dir, &error))
     }
+}
+
+/// The directories that hold a name which may not be durable: that of `dir`, which an earlier
+/// process may have created just before a crash, and those of its parents that do not exist yet.
+fn unsynced_parents(dir: &Path) -> Vec<&Path> {
+    let mut parents: Vec<_> = dir
+        .ancestors()
+        .take_while(|dir| !dir.is_dir())
+        .filter_map(Path::parent)
+        .collect();
+    if parents.is_empty() {
+        parents.extend(dir.parent());
+    }
+    parents
 }
 
 fn sync_directory(dir: &Path) -> Result<(), Error> {
@@ -228,6 +245,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let storage = FsStorage::create(dir.path().join("a/b")).unwrap();
         assert_eq!(storage.list().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_name_on_the_way_to_a_directory_becomes_durable() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, below) = (dir.path(), dir.path().join("a/b/c"));
+        let a = dir.join("a");
+        assert_eq!(unsynced_parents(&below), [&a.join("b"), &a, dir]);
+        FsStorage::create(&below).unwrap();
+        // Whoever created it may have been killed before it was synced.
+        assert_eq!(unsynced_parents(&below), [a.join("b")]);
+        assert_eq!(unsynced_parents(Path::new("one-part")), [Path::new("")]);
     }
 
     #[test]

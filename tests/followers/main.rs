@@ -6,6 +6,8 @@
 
 #[path = "../files/mod.rs"]
 mod files;
+#[cfg(unix)]
+mod processes;
 
 use deedbook::ids::{Epoch, LogId, Position};
 use deedbook::log::file::{Copying, Durability, FileLog, FileLogBuilder, Identity, inspect};

@@ -74,14 +74,13 @@ impl<'a> Cut<'a> {
 
 /// The lines of a golden file in text, its comments left out: a name, and bytes.
 pub(crate) fn lines(text: &'static str) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
-    let lines = text.lines().filter_map(|line| {
+    text.lines().filter_map(|line| {
         let (name, hex) = line.split_once(": ")?;
         let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
         let pairs = digits.chunks(2);
         let bytes = pairs.map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap());
         (!name.starts_with('#')).then(|| (name, bytes.collect()))
-    });
-    lines
+    })
 }
 
 #[test]
