@@ -157,6 +157,14 @@ pub enum Error {
         /// The lowest position that can be asked for.
         oldest: Position,
     },
+    /// The records at this position are gone.
+    #[error("position {position} was trimmed away; the log begins with position {first}")]
+    NotRetained {
+        /// What was asked for.
+        position: Position,
+        /// The first position that is retained.
+        first: Position,
+    },
     /// There is nothing at this position yet.
     #[error("position {position} is not written yet: the log ends with position {last}")]
     NotWritten {

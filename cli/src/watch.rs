@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::interrupt::{self, Flag};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
 
 /// A progress bar, hidden unless standard error is a terminal, and Ctrl-C.
 pub(crate) struct Watch {
@@ -13,7 +14,19 @@ pub(crate) struct Watch {
 impl Watch {
     /// Over records, by their positions.
     pub(crate) fn records(end: u64) -> Self {
-        Self::new("{wide_bar} record {pos} of {len}, {eta} left", end)
+        Self::new(
+            "{wide_bar} {human_pos} of {human_len} records, {eta} left",
+            end,
+        )
+    }
+
+    /// Over records that go to standard output: hidden if that is the terminal itself.
+    pub(crate) fn printed_records(end: u64) -> Self {
+        let watch = Self::records(end);
+        if io::stdout().is_terminal() {
+            watch.bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        watch
     }
 
     /// Over bytes.

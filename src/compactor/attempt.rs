@@ -150,6 +150,12 @@ impl Attempt {
         }
     }
 
+    /// What it did so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.report
+    }
+
     /// Does all of it, without waiting for a log that has nothing to say yet.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `deedbook log at`: who owned what, once a record had been read.
 
-use super::Book;
 use super::replay::replay;
+use super::{Book, before};
 use crate::output::{Column, Output, count, table};
 use crate::{Error, Status};
 use clap::Args;
@@ -95,11 +95,6 @@ impl At {
         })?;
         Ok(Status::Good)
     }
-}
-
-/// The position before the next one.
-fn before(next: Position) -> Position {
-    Position::new(next.get().saturating_sub(1))
 }
 
 impl fmt::Display for Found {

@@ -2,11 +2,13 @@
 
 use super::{Book, torn};
 use crate::output::{Output, count};
+use crate::watch::Watch;
 use crate::{Error, Status};
 use clap::Args;
 use deedbook::clock::BootClock;
-use deedbook::compactor::{Attempt, Config, End, Report};
-use deedbook::ids::BrokerId;
+use deedbook::compactor::{Attempt, Config, End, Progress, Report};
+use deedbook::ids::{BrokerId, Epoch};
+use deedbook::log::EventLog;
 use deedbook::log::file::FileLog;
 use deedbook::registry::{LogRegistry, Registry};
 use serde::Serialize;
@@ -77,9 +79,23 @@ fn lead_and_compact(log: FileLog) -> Result<Report, Error> {
     let Some(epoch) = registry.campaign(session)? else {
         return Err(Error::NotLeading);
     };
-    let report = Attempt::new(log, epoch, End::CaughtUp, Config::default()).run()?;
+    let report = compact(log, epoch);
     registry.leave(session)?;
-    Ok(report)
+    report
+}
+
+/// Until the snapshot is published, a compaction that is given up leaves nothing behind.
+fn compact(log: Arc<FileLog>, epoch: Epoch) -> Result<Report, Error> {
+    let horizon = log.snapshot()?.map_or(0, |newest| newest.horizon().get());
+    let watch = Watch::records(log.end().get().saturating_sub(horizon));
+    let mut attempt = Attempt::new(log, epoch, End::CaughtUp, Config::default());
+    loop {
+        match attempt.step(Duration::ZERO)? {
+            Progress::Replaying | Progress::Writing => watch.at(attempt.report().entries_read)?,
+            Progress::Publishing | Progress::Trimming => {}
+            Progress::Done(report) => return Ok(report),
+        }
+    }
 }
 
 impl fmt::Display for Found {

@@ -1,6 +1,6 @@
 //! `deedbook log dump`: every record as it was written.
 
-use super::{Folder, file_name};
+use super::{Folder, before, file_name};
 use crate::output::Output;
 use crate::watch::Watch;
 use crate::{Error, Status};
@@ -45,10 +45,22 @@ struct Record {
 impl Dump {
     pub(super) fn run(&self, output: &mut Output<'_>) -> Result<Status, Error> {
         let storage = self.folder.storage()?;
-        let watch = Watch::records(inspect::stat(&*storage)?.end.get());
-        let from = self.from.unwrap_or_default();
-        let records = inspect::records(storage)?
-            .filter(|record| record.as_ref().map_or(true, |r| r.position >= from))
+        let stat = inspect::stat(&*storage)?;
+        let from = self.from.unwrap_or(stat.first());
+        if from < stat.first() {
+            return Err(Error::NotRetained {
+                position: from,
+                first: stat.first(),
+            });
+        }
+        if from > stat.end {
+            return Err(Error::NotWritten {
+                position: from,
+                last: before(stat.end),
+            });
+        }
+        let watch = Watch::printed_records(stat.end.get());
+        let records = inspect::records_from(storage, from)?
             .take(self.max.unwrap_or(usize::MAX))
             .map(|record| {
                 let record = record?;

@@ -1,8 +1,8 @@
 //! `deedbook log generate`: a log to try things on, as large as wanted.
 
 use crate::history::{History, Shape, broker_name};
-use crate::interrupt;
 use crate::output::{Output, count};
+use crate::watch::Watch;
 use crate::{Error, Status};
 use clap::Args;
 use deedbook::ids::{Epoch, Holder, Position, SessionToken};
@@ -10,7 +10,6 @@ use deedbook::log::file::{Durability, FileLog};
 use deedbook::log::{Append, AppendError, AppendResult, EventLog, Guard, Member, MemberLog};
 use deedbook::pending::Pending;
 use deedbook::state::Entry;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
@@ -141,31 +140,16 @@ impl Generate {
 
     /// Writes the entries, and says how many: all, unless somebody wants no more.
     fn write(&self, writer: &mut Appender, history: &mut History) -> Result<u64, Error> {
-        let stop = interrupt::flag();
-        let bar = progress(history.left());
+        let watch = Watch::records(history.left());
         let mut written = 0;
         while let Some(entry) = history.next(writer.next)? {
             writer.entry(entry)?;
             written += 1;
-            if written % ENTRIES_A_LOOK == 0 {
-                bar.set_position(written);
-                if stop.is_set() {
-                    break;
-                }
+            if written % ENTRIES_A_LOOK == 0 && watch.at(written).is_err() {
+                break;
             }
         }
-        bar.finish_and_clear();
         Ok(written)
-    }
-}
-
-fn progress(entries: u64) -> ProgressBar {
-    // Hidden unless standard error is a terminal.
-    let style = "{human_pos} of {human_len} entries {wide_bar} {per_sec}, {eta} left";
-    let bar = ProgressBar::new(entries);
-    match ProgressStyle::with_template(style) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
     }
 }
 

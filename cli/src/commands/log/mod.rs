@@ -12,9 +12,11 @@ mod replay;
 mod stat;
 mod verify;
 
+use crate::interrupt;
 use crate::output::Output;
 use crate::{Error, Status};
 use clap::{Args, Subcommand};
+use deedbook::ids::Position;
 use deedbook::log::file::{Cut, FileLog, FileLogBuilder, ReadOnlyFileLog};
 use deedbook::storage::FsStorage;
 use std::io::Write;
@@ -66,6 +68,8 @@ impl Log {
         output: &mut Output<'_>,
         err: &mut dyn Write,
     ) -> Result<Status, Error> {
+        // From here on Ctrl-C ends a command where it leaves nothing behind.
+        interrupt::flag();
         match &self.command {
             LogCommand::Stat(command) => command.run(output),
             LogCommand::Dump(command) => command.run(output),
@@ -124,6 +128,11 @@ fn torn(cut: &Cut) -> String {
         ..
     } = cut;
     format!("{} from byte {offset} on, {bytes} bytes", path.display())
+}
+
+/// The position before the next one.
+fn before(next: Position) -> Position {
+    Position::new(next.get().saturating_sub(1))
 }
 
 /// The name of a file without its folder.

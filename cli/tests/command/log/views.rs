@@ -151,6 +151,73 @@ fn a_dump_begins_where_it_is_told_and_is_a_line_for_each_record() {
                     a:1#2 -> b:1\n      11 changes          a:1#2 t/n/0x80000000_0xffffffff @9: \
                     Owned by b:1#3\n";
     text.assert().code(0).stderr_eq("").stdout_eq(expected);
+    // The next one to be written is not there yet, and that is no mistake.
+    let next = deedbook().args(["log", "dump", &book.dir(), "--from", "12"]);
+    next.assert().code(0).stdout_eq("");
+    let beyond = refused(&["log", "dump", &book.dir(), "--from", "13"]);
+    assert!(beyond.contains("the log ends with position 11"), "{beyond}");
+    let trimmed = Book::trimmed();
+    let first = json(&["log", "stat", &trimmed.dir()], 0)["first"].as_u64();
+    let first = first.unwrap();
+    let all = json(&["log", "dump", &trimmed.dir()], 0);
+    assert_eq!(all["records"][0]["position"], first);
+    let before = (first - 1).to_string();
+    let gone = refused(&["log", "dump", &trimmed.dir(), "--from", &before]);
+    assert!(
+        gone.contains(&format!("the log begins with position {first}")),
+        "{gone}"
+    );
+    // From the middle of a frame, of a segment, of the log: the same records.
+    let all = all["records"].as_array().unwrap();
+    for (index, record) in all.iter().enumerate().step_by(5) {
+        let from = record["position"].to_string();
+        let found = json(&["log", "dump", &trimmed.dir(), "--from", &from], 0);
+        assert_eq!(found["records"].as_array().unwrap()[..], all[index..]);
+    }
+}
+
+/// Stopped once it has begun to write, each of them leaves everything as it was, or is done.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (dir, copy) = (place("log"), place("copy"));
+    let made = json(&["log", "generate", &dir, "--changes", "5000"], 0);
+    let commands = [
+        (vec!["backup", &dir, &copy], place("copy.part")),
+        (vec!["restore", &dir, &copy], place("copy.part")),
+        (vec!["compact", &dir], place("log/LOCK")),
+    ];
+    for (args, begun) in commands {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_deedbook"))
+            .arg("log")
+            .args(&args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while !std::path::Path::new(&begun).exists() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(kill.is_ok());
+        let status = child.wait().unwrap();
+        let is_done = status.success();
+        // A compaction may not have begun yet.
+        assert!(is_done || status.code() == Some(130) || args[0] == "compact");
+        assert!(!std::path::Path::new(&place("copy.part")).exists());
+        assert_eq!(
+            std::path::Path::new(&copy).exists(),
+            is_done && args[0] != "compact"
+        );
+        if args[0] != "compact" && is_done {
+            std::fs::remove_dir_all(&copy).unwrap();
+        }
+        assert_eq!(json(&["log", "verify", &dir], 0)["digest"], made["digest"]);
+    }
 }
 
 /// A dump into a pipe that nobody empties is told to stop, until it does.

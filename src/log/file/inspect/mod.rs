@@ -64,10 +64,20 @@ pub struct Records {
 /// # Ok::<(), deedbook::log::file::OpenError>(())
 /// ```
 pub fn records(storage: Arc<dyn Storage>) -> Result<Records, OpenError> {
+    records_from(storage, Position::ZERO)
+}
+
+/// Begins to read the retained records from a position on. Of the files before it nothing is read
+/// but their headers.
+///
+/// # Errors
+///
+/// As [`records`].
+pub fn records_from(storage: Arc<dyn Storage>, from: Position) -> Result<Records, OpenError> {
     let chain = directory::read_settled(&*storage, |listing| recovery::found(&*storage, listing))?;
     let first = chain.segments.first().copied().unwrap_or_default();
     Ok(Records {
-        reader: LogReader::new(storage.clone(), chain.log, first),
+        reader: LogReader::new(storage.clone(), chain.log, first.max(from)),
         storage,
         ready: VecDeque::new(),
         has_failed: false,
