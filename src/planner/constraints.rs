@@ -133,16 +133,17 @@ impl Constraints {
     pub fn keep(&self, bundle: &BundleId) -> Option<Kept> {
         if self.pinned.contains(bundle) {
             Some(Kept::Pinned)
-        } else if is_excluded(&self.excluded_namespaces, bundle.namespace()) {
+        } else if self.excludes(bundle.namespace()) {
             Some(Kept::ExcludedNamespace)
         } else {
             None
         }
     }
-}
 
-fn is_excluded(excluded: &BTreeSet<Namespace>, namespace: &Namespace) -> bool {
-    excluded.contains(namespace) || is_heartbeat(namespace)
+    /// Whether the bundles of a namespace stay where they are.
+    pub(super) fn excludes(&self, namespace: &Namespace) -> bool {
+        self.excluded_namespaces.contains(namespace) || is_heartbeat(namespace)
+    }
 }
 
 /// Whether a namespace is called `pulsar/host:port`, as Apache Pulsar calls the one in which a

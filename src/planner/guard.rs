@@ -106,7 +106,7 @@ impl<'a> Guard<'a> {
     /// Whether a bundle may move at all: its load, if so.
     pub(super) fn admit<'b>(
         &self,
-        bundle: &BundleId,
+        bundle: &'a BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
         if let Some(kept) = self.legality.keep(bundle) {

@@ -2,6 +2,7 @@
 
 use super::{Barred, ClusterLoad, Constraints, Kept};
 use crate::ids::{BrokerId, BundleId, Namespace};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What may go where, for one round.
@@ -11,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Legality<'a> {
     constraints: &'a Constraints,
     load: &'a ClusterLoad,
+    /// The namespace last asked about, and whether it is excluded.
+    asked: Cell<Option<(&'a Namespace, bool)>>,
     /// Whether the secondary brokers of a namespace may be used.
     secondary: BTreeMap<&'a Namespace, bool>,
     /// Brokers that some namespace has for its own.
@@ -43,6 +46,7 @@ impl<'a> Legality<'a> {
         Self {
             constraints,
             load,
+            asked: Cell::new(None),
             secondary: allowed
                 .map(|(namespace, allowed)| {
                     let primaries = allowed.primary.iter().filter(available).count();
@@ -67,12 +71,28 @@ impl<'a> Legality<'a> {
     }
 
     /// The rule that keeps a bundle where it is, whatever the destination.
-    pub(super) fn keep(&self, bundle: &BundleId) -> Option<Kept> {
-        let kept = self.constraints.keep(bundle);
-        kept.or_else(|| {
-            let moved = &self.load.recently_moved;
-            (!moved.is_empty() && moved.contains(bundle)).then_some(Kept::RecentlyMoved)
-        })
+    pub(super) fn keep(&self, bundle: &'a BundleId) -> Option<Kept> {
+        if self.constraints.pinned.contains(bundle) {
+            Some(Kept::Pinned)
+        } else if self.excludes(bundle.namespace()) {
+            Some(Kept::ExcludedNamespace)
+        } else if self.load.recently_moved.contains(bundle) {
+            Some(Kept::RecentlyMoved)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the bundles of a namespace stay. Bundles mostly come namespace by namespace.
+    fn excludes(&self, namespace: &'a Namespace) -> bool {
+        match self.asked.get() {
+            Some((asked, excluded)) if asked == namespace => excluded,
+            _ => {
+                let excluded = self.constraints.excludes(namespace);
+                self.asked.set(Some((namespace, excluded)));
+                excluded
+            }
+        }
     }
 
     /// The rule that bars a bundle from a broker, if there is one.

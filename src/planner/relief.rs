@@ -7,7 +7,8 @@ use super::draft::Draft;
 use super::guard::{After, Cargo, Party};
 use super::outlook::{Machine, Scores};
 use super::{
-    Amount, ClusterLoad, Constraints, Kept, Measure, Mode, Plan, Stopped, Traffic, Weights, score,
+    Amount, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Mode, Plan, Stopped, Traffic,
+    Weights, score,
 };
 use crate::ids::{BrokerId, BundleId};
 use std::collections::BTreeSet;
@@ -37,6 +38,9 @@ pub(super) struct Seat<'a> {
     /// Its traffic by now.
     pub(super) traffic: Traffic,
 }
+
+/// A bundle that may move, behind its traffic in the measure that is wanted.
+type Candidate<'a> = (f64, &'a BundleId, &'a BundleLoad);
 
 /// Which destinations come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +184,9 @@ impl<'a> Relief<'a> {
             reached: 0.0,
         };
         let mut count = 0;
-        for (traffic, cargo) in candidates {
+        // Machines change; what a bundle takes along is a share of what was reported.
+        let reported = Machine::new(seat.party.load, self.weights);
+        for (traffic, bundle, load) in candidates {
             let remaining = wish.amount - amount.reached;
             let outcome = if traffic == 0.0 {
                 Err(Kept::Idle)
@@ -195,15 +201,21 @@ impl<'a> Relief<'a> {
                     measure: wish.measure,
                 })
             } else {
-                self.place(seat.index, &cargo, wish.limit_points)
+                let burden = reported.burden_of(&load.short_term);
+                let cargo = Cargo {
+                    bundle,
+                    load,
+                    burden,
+                };
+                let place = self.place(seat.index, &cargo, wish.limit_points);
+                place.map(|(to, after)| self.carry(seat.index, to, &cargo, &after))
             };
             match outcome {
-                Ok((to, after)) => {
+                Ok(()) => {
                     amount.reached += traffic;
                     count += 1;
-                    self.carry(seat.index, to, &cargo, &after);
                 }
-                Err(rule) => kept.push((cargo.bundle.clone(), rule)),
+                Err(rule) => kept.push((bundle.clone(), rule)),
             }
         }
         if let Some(verdict) = self.draft.verdict(seat.party.id) {
@@ -224,22 +236,13 @@ impl<'a> Relief<'a> {
         seat: &Seat<'a>,
         measure: Measure,
         kept: &mut Vec<(BundleId, Kept)>,
-    ) -> Vec<(f64, Cargo<'a>)> {
+    ) -> Vec<Candidate<'a>> {
         let bundles = &seat.party.load.bundles;
         let mut candidates = Vec::with_capacity(bundles.len());
-        // Machines change; what a bundle takes along is a share of what was reported.
-        let reported = Machine::new(seat.party.load, self.weights);
+        kept.reserve(bundles.len());
         for (bundle, load) in bundles {
             match self.draft.guard.admit(bundle, load.as_ref()) {
-                Ok(load) => {
-                    let burden = reported.burden_of(&load.short_term);
-                    let cargo = Cargo {
-                        bundle,
-                        load,
-                        burden,
-                    };
-                    candidates.push((measure.of(&load.short_term), cargo));
-                }
+                Ok(load) => candidates.push((measure.of(&load.short_term), bundle, load)),
                 Err(rule) => kept.push((bundle.clone(), rule)),
             }
         }

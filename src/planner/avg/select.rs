@@ -60,11 +60,10 @@ impl<'a> Selection<'_, 'a> {
             traffic,
         } in candidates
         {
-            let burden = reported.burden_of(&load.short_term);
-            let cargo = Cargo {
+            let cargo = || Cargo {
                 bundle,
                 load,
-                burden,
+                burden: reported.burden_of(&load.short_term),
             };
             let outcome = if traffic == 0.0 {
                 Err(Kept::Idle)
@@ -77,14 +76,11 @@ impl<'a> Selection<'_, 'a> {
             } else if !(traffic > 0.0 && traffic <= remaining) {
                 // Not a number, or negative: only the reference lets it come this far.
                 Err(Kept::UnsoundTraffic)
-            } else if self.mode == Mode::Safe {
-                self.guard.check(&cargo, &self.hot, &self.cold)
             } else {
-                let permitted = self.guard.permit(&cargo, &self.hot, &self.cold);
-                permitted.map(|()| After::new(&self.hot.machine, &self.cold.machine, &burden))
+                self.check(cargo())
             };
             match outcome {
-                Ok(after) => {
+                Ok((cargo, after)) => {
                     remaining -= traffic;
                     chosen.reached += traffic;
                     self.guard.ship(&cargo, self.hot.id, self.cold.id);
@@ -99,9 +95,22 @@ impl<'a> Selection<'_, 'a> {
         chosen
     }
 
+    /// Whether a bundle that fits may go, and what comes of it.
+    fn check(&mut self, cargo: Cargo<'a>) -> Result<(Cargo<'a>, After), Kept> {
+        let after = match self.mode {
+            Mode::Safe => self.guard.check(&cargo, &self.hot, &self.cold)?,
+            Mode::Reference => {
+                self.guard.permit(&cargo, &self.hot, &self.cold)?;
+                After::new(&self.hot.machine, &self.cold.machine, &cargo.burden)
+            }
+        };
+        Ok((cargo, after))
+    }
+
     /// The bundles that may move, biggest first, ties by name. The others go to `kept`.
     fn candidates(&self, kept: &mut Vec<(BundleId, Kept)>) -> Vec<Candidate<'a>> {
         let mut candidates = Vec::with_capacity(self.hot.load.bundles.len());
+        kept.reserve(self.hot.load.bundles.len());
         for (bundle, load) in &self.hot.load.bundles {
             match self.admit(bundle, load.as_ref()) {
                 Ok(load) => candidates.push(Candidate {
@@ -119,7 +128,7 @@ impl<'a> Selection<'_, 'a> {
 
     fn admit<'b>(
         &self,
-        bundle: &BundleId,
+        bundle: &'a BundleId,
         load: Option<&'b BundleLoad>,
     ) -> Result<&'b BundleLoad, Kept> {
         match self.mode {

@@ -29,7 +29,7 @@ impl<'a> Stock<'a> {
     pub(super) fn new(
         broker: &'a BrokerLoad,
         reported: &Machine,
-        guard: &Guard<'_>,
+        guard: &Guard<'a>,
         cluster: &Traffic,
     ) -> Self {
         let mut items = Vec::with_capacity(broker.bundles.len());
