@@ -307,3 +307,37 @@ fn what_is_pinned_excluded_or_recently_moved_stays() {
         }
     }
 }
+
+/// Thirty brokers are colder than the hot one, and only the one in their middle may have anything.
+#[test]
+fn the_only_legal_destination_is_found_wherever_it_stands() {
+    let mut load = cluster_of_three();
+    load.brokers.retain(|name, _| name.as_str() == "hot");
+    for index in 0..30_u32 {
+        let mut cold = BrokerLoad {
+            cpu: Some(Resource::new(f64::from(index), 100.0)),
+            traffic: messages(f64::from(index) * 1000.0),
+            ..BrokerLoad::default()
+        };
+        cold.smoothed = Some(Smoothed::default());
+        load.brokers.insert(broker(&format!("cold-{index}")), cold);
+    }
+    let allowed = Allowed {
+        primary: [broker("cold-15"), broker("hot")].into(),
+        ..Allowed::default()
+    };
+    let constraints = Constraints {
+        allowed: [(namespace("t/hot"), allowed)].into(),
+        ..Constraints::default()
+    };
+    for (settings, plan) in plans(&load, &constraints) {
+        let given = given(&plan);
+        if is_bound_to_one(&settings) {
+            assert!(given.is_empty(), "{settings:?}");
+        } else {
+            let is_there = |to: Option<&str>| to.is_none_or(|to| to == "cold-15");
+            assert!(!given.is_empty(), "{settings:?}");
+            assert!(given.iter().all(|(_, to)| is_there(*to)), "{settings:?}");
+        }
+    }
+}
