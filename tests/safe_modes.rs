@@ -21,8 +21,7 @@ use deedbook::planner::{
     Strategy, Traffic, Trigger,
 };
 use load::{carry_out, potential, settle};
-use made_up_load::{cluster, constraints, eager, for_each_seed};
-use rand_chacha::ChaCha8Rng;
+use made_up_load::{cluster, constraints, eager, follows, for_each_seed};
 use rand_chacha::rand_core::Rng;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,13 +29,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What one round decides, when nothing is waited for.
 fn plan(settings: &Settings, load: &ClusterLoad, constraints: &Constraints) -> Plan {
     settings.clone().build().unwrap().plan(load, constraints)
-}
-
-fn follows(dice: &mut ChaCha8Rng) -> Measure {
-    match dice.next_u32() % 2 {
-        0 => Measure::Messages,
-        _ => Measure::Bytes,
-    }
 }
 
 /// A broker gives as much as was wanted of it at most, and who gives nothing says why.

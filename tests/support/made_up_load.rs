@@ -2,8 +2,8 @@
 
 use deedbook::ids::{BrokerId, BundleId, KeyRange, Namespace};
 use deedbook::planner::{
-    Allowed, BrokerLoad, BundleLoad, ClusterLoad, Constraints, Resource, Settings, Strategy,
-    Traffic, Weights, avg, global, overload, threshold, transfer, uniform,
+    Allowed, BrokerLoad, BundleLoad, ClusterLoad, Constraints, Measure, Resource, Settings,
+    Strategy, Traffic, Weights, avg, global, overload, threshold, transfer, uniform,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -24,8 +24,8 @@ impl Drop for Announce<'_> {
             let Self { test, seed } = self;
             let next = *seed + 1;
             eprintln!(
-                "seed {seed}; again: DEEDBOOK_SEEDS={seed}..{next} cargo test --test safe_modes \
-                 {test}"
+                "seed {seed}; again: DEEDBOOK_SEEDS={seed}..{next} cargo test --test {} {test}",
+                env!("CARGO_CRATE_NAME")
             );
         }
     }
@@ -48,6 +48,14 @@ pub(crate) fn for_each_seed(test: &str, run: impl Fn(&mut ChaCha8Rng)) {
 fn between(dice: &mut ChaCha8Rng, range: Range<f64>) -> f64 {
     let share = f64::from(dice.next_u32()) / f64::from(u32::MAX);
     range.start + share * (range.end - range.start)
+}
+
+/// What processors and memory of a cluster follow.
+pub(crate) fn follows(dice: &mut ChaCha8Rng) -> Measure {
+    match dice.next_u32() % 2 {
+        0 => Measure::Messages,
+        _ => Measure::Bytes,
+    }
 }
 
 fn one_in(dice: &mut ChaCha8Rng, count: u32) -> bool {
