@@ -192,6 +192,76 @@ fn a_flipped_bit_in_a_snapshot_is_found_and_nothing_is_trimmed_by_it() {
     });
 }
 
+/// On the operator's word the older snapshot and the entries behind it open the log, wherever the
+/// newest one is damaged; a crash before any operation of that leaves it to be done again.
+#[test]
+fn a_damaged_newest_snapshot_is_passed_over_on_the_operators_word() {
+    let (files, payloads) = small_log();
+    let snapshots: Vec<usize> = (0..files.len())
+        .filter(|&i| files[i].0.ends_with(".snapshot"))
+        .collect();
+    let [older, newest] = snapshots[..] else {
+        panic!("two snapshots");
+    };
+    let horizon = |index: usize| -> Position {
+        let name = files[index].0.trim_end_matches(".snapshot");
+        name.parse().unwrap()
+    };
+    let skipping = |storage: &MemoryStorage| {
+        let builder = files::builder(storage);
+        builder.without_damaged_snapshots()
+    };
+    let check = |log: &dyn EventLog, case: &str| {
+        let mut snapshot = log.snapshot().unwrap().unwrap();
+        assert_eq!(snapshot.horizon(), horizon(older), "{case}");
+        let block = snapshot.next_block().unwrap().unwrap();
+        assert_eq!(
+            block,
+            format!("everything below {}", horizon(older)).as_bytes()
+        );
+        let behind = read_all(log, horizon(older)).unwrap();
+        let expected = payloads.iter().filter(|(at, _)| *at >= horizon(older));
+        assert!(
+            behind
+                .iter()
+                .take(payloads.len())
+                .zip(expected)
+                .all(|(a, b)| a == b),
+            "{case}"
+        );
+        assert!(
+            behind.len() >= payloads.len() + 1 - horizon(older).get() as usize,
+            "{case}"
+        );
+    };
+    for_each_flip(&files, newest, |flipped, bit| {
+        let case = format!("bit {bit}");
+        let storage = files::storage_of(flipped);
+        let read_only = match skipping(&storage).open_read_only() {
+            Ok(read_only) => read_only,
+            // Its version may have become one of the future, which is no damage.
+            Err(error) => panic!("{case}: {error}"),
+        };
+        match read_only.snapshot() {
+            Err(SnapshotError::NewerFormat { .. }) => return,
+            _ => check(&read_only, &case),
+        }
+        let log = skipping(&storage).open().unwrap();
+        let aside = format!("{}.damaged", files[newest].0);
+        assert!(log.set_aside()[0].ends_with(&aside), "{case}");
+        check(&log, &case);
+        drop(log);
+        // It stays aside, byte for byte, and the word is needed no more.
+        assert_eq!(files::bytes(&storage, &aside), flipped[newest].1);
+        let log = open(&storage).unwrap();
+        assert!(log.set_aside().is_empty());
+        check(&log, &case);
+        let epoch = lead(&log).unwrap();
+        put_snapshot(&log, log.end(), epoch).unwrap();
+        log.trim(log.end()).unwrap();
+    });
+}
+
 fn read_snapshot(log: &FileLog) -> Result<(), SnapshotError> {
     let mut snapshot = log.snapshot()?.unwrap();
     while snapshot.next_block()?.is_some() {}

@@ -6,8 +6,8 @@ mod files;
 
 use deedbook::ids::{Position, SessionToken};
 use deedbook::log::file::{FileLog, FileLogBuilder, OpenError, inspect};
-use deedbook::log::{Append, AppendError, EventLog, Guard, Member, ReadError, Refusal};
-use deedbook::storage::MemoryStorage;
+use deedbook::log::{Append, AppendError, EventLog, Guard, Member, ReadError, Refusal, TrimError};
+use deedbook::storage::{MemoryStorage, Storage};
 use files::watched::Watched;
 use files::{append_now, broker, entries, entry, lead, member_now, open, put_snapshot, wide_entry};
 use std::io::ErrorKind;
@@ -160,6 +160,87 @@ fn a_full_disk_refuses_loses_nothing_and_goes_on_once_there_is_room() {
     drop(log);
     let log = open(&storage.crash(|_| false)).unwrap();
     assert_eq!(entries(&log, Position::ZERO).unwrap(), taken);
+}
+
+/// Whatever fails in a trim, the next one takes away what is left.
+#[test]
+fn a_trim_that_failed_is_made_up_for_by_the_next() {
+    let written = || {
+        let storage = MemoryStorage::new();
+        let log = open(&storage).unwrap();
+        let epoch = lead(&log).unwrap();
+        for counter in 1..=70 {
+            append_now(&log, &entry(2, counter)).unwrap();
+            if counter % 20 == 0 {
+                put_snapshot(&log, log.end(), epoch).unwrap();
+            }
+        }
+        let horizon = log.snapshot().unwrap().unwrap().horizon();
+        (storage, log, horizon)
+    };
+    let (storage, log, horizon) = written();
+    let before = storage.operation_count();
+    log.trim(horizon).unwrap();
+    let operations = storage.operation_count() - before;
+    assert!(operations >= 4, "segments and a snapshot: {operations}");
+    let trimmed = storage.list().unwrap();
+    for operation in 1..=operations {
+        let (storage, log, horizon) = written();
+        storage.fail_at(before + operation);
+        let error = log.trim(horizon).unwrap_err();
+        assert!(matches!(error, TrimError::Unavailable { .. }), "{error}");
+        log.trim(horizon).unwrap();
+        assert_eq!(storage.list().unwrap(), trimmed, "operation {operation}");
+        drop(log);
+        let stat = inspect::stat(&storage).unwrap();
+        assert_eq!(stat.segments.first().unwrap().first, stat.first());
+        assert!(inspect::verify(&storage).unwrap().is_sound());
+    }
+}
+
+/// The segment that was made beforehand gives way to a snapshot, which makes room.
+#[test]
+fn a_snapshot_takes_the_room_of_the_spare_segment() {
+    let written = || {
+        let storage = MemoryStorage::new();
+        let log = open(&storage).unwrap();
+        let epoch = lead(&log).unwrap();
+        for counter in 1..=20 {
+            append_now(&log, &entry(2, counter)).unwrap();
+        }
+        put_snapshot(&log, log.end(), epoch).unwrap();
+        append_now(&log, &entry(2, 21)).unwrap();
+        put_snapshot(&log, log.end(), epoch).unwrap();
+        // Becomes the spare segment, to be filled with zeroes when the next one is needed.
+        log.trim(log.end()).unwrap();
+        append_now(&log, &entry(2, 22)).unwrap();
+        (storage, log, epoch)
+    };
+    let used = |storage: &MemoryStorage| {
+        let files = files::files_of(storage);
+        files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as u64
+    };
+    let has_spare = |storage: &MemoryStorage| {
+        let names = storage.list().unwrap();
+        names.iter().any(|name| name.starts_with("spare"))
+    };
+    // A snapshot of one block takes less than 150 bytes, the spare segment takes 512.
+    for free in 0..150 {
+        let (storage, log, epoch) = written();
+        assert!(has_spare(&storage));
+        storage.set_capacity(Some(used(&storage) + free));
+        put_snapshot(&log, log.end(), epoch).unwrap();
+        let mut snapshot = log.snapshot().unwrap().unwrap();
+        assert_eq!(snapshot.horizon(), log.end());
+        while snapshot.next_block().unwrap().is_some() {}
+        drop(log);
+        assert!(inspect::verify(&storage).unwrap().is_sound());
+        storage.set_capacity(None);
+        let log = open(&storage).unwrap();
+        for counter in 23..=40 {
+            append_now(&log, &entry(2, counter)).unwrap();
+        }
+    }
 }
 
 /// Everything that an operating system may say, as far as the standard library has a name for it.

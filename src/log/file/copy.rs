@@ -315,7 +315,8 @@ impl Copying {
         while let Some(block) = reader.next_block()? {
             writer.write_block(&block)?;
         }
-        writer.finish()?;
+        writer.write_footer()?;
+        writer.sync()?;
         writer.publish()?;
         let file = self.target.open(&snapshot_name(horizon), Access::Read)?;
         self.copied.count(file.size()?);

@@ -284,7 +284,9 @@ impl EventLog for FileLog {
         shared.may_commit(horizon, epoch)?;
         let storage = shared.storage.clone();
         let attempt = shared.next_attempt();
-        let writer = SnapshotWriter::create(storage, shared.id, horizon, epoch, attempt)?;
+        let writer = with_room(&shared, || {
+            SnapshotWriter::create(storage.clone(), shared.id, horizon, epoch, attempt)
+        })?;
         Ok(Box::new(Sink {
             shared,
             writer,
@@ -310,13 +312,29 @@ struct Sink {
     epoch: Epoch,
 }
 
+/// Tries again, if the disk is full, with the room of the spare segment: a snapshot makes more room
+/// than it takes.
+fn with_room<T>(
+    shared: &Shared,
+    mut write: impl FnMut() -> Result<T, SnapshotError>,
+) -> Result<T, SnapshotError> {
+    match write() {
+        Err(SnapshotError::Full { .. }) => {
+            shared.spare.give_up();
+            write()
+        }
+        result => result,
+    }
+}
+
 impl SnapshotSink for Sink {
     fn write_block(&mut self, block: &[u8]) -> Result<(), SnapshotError> {
-        self.writer.write_block(block)
+        with_room(&self.shared, || self.writer.write_block(block))
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), SnapshotError> {
-        self.writer.finish()?;
+        with_room(&self.shared, || self.writer.write_footer())?;
+        self.writer.sync()?;
         let writer = &mut self.writer;
         self.shared
             .commit_snapshot(writer.horizon(), self.epoch, || writer.publish())

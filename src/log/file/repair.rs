@@ -212,7 +212,8 @@ impl SnapshotSink for Founding {
 
     /// A crash before the segment has its name leaves a snapshot alone, which is no log.
     fn commit(mut self: Box<Self>) -> Result<(), SnapshotError> {
-        self.writer.finish()?;
+        self.writer.write_footer()?;
+        self.writer.sync()?;
         self.writer.publish()?;
         let first = self.writer.horizon();
         let header = Header {

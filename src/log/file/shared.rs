@@ -82,6 +82,14 @@ impl Published {
         Some(payloads.map(|written| written.payload.clone()).collect())
     }
 
+    /// Lets go of the segments wholly below `horizon`; the first position that is retained then.
+    fn trim(&mut self, horizon: Position) -> Position {
+        let below = self.segments.iter().filter(|first| **first <= horizon);
+        let gone = below.count().saturating_sub(1);
+        self.segments.drain(..gone);
+        self.horizon()
+    }
+
     fn push(&mut self, segment: Position, written: Vec<Written>) {
         if self.segments.last() != Some(&segment) {
             self.segments.push(segment);
@@ -333,35 +341,26 @@ impl Shared {
             path: error.path().to_owned(),
             kind: error.kind(),
         };
-        let horizon = self.remove_segments(wanted.min(oldest)).map_err(told)?;
-        for horizon in snapshots.drain(..index).collect::<Vec<_>>() {
-            self.storage
-                .remove(&directory::snapshot_name(horizon))
-                .map_err(told)?;
-        }
-        self.storage.sync().map_err(told)?;
+        // Readers are told first: one that still reads a removed segment finds out that it is gone.
+        let horizon = self.published.lock().trim(wanted.min(oldest));
+        snapshots.drain(..index);
+        self.remove_below(horizon, oldest).map_err(told)?;
         self.writer.lock().forget_below(horizon);
         Ok(())
     }
 
-    /// Removes the segments wholly below `horizon`, oldest first, so that a crash leaves no gap
-    /// that the snapshot does not cover; says what is retained.
-    ///
-    /// Readers are told first: one that still reads a removed segment finds out that it is gone.
-    fn remove_segments(&self, horizon: Position) -> Result<Position, storage::Error> {
-        loop {
-            let first = {
-                let mut published = self.published.lock();
-                match *published.segments {
-                    [first, second, ..] if second <= horizon => {
-                        published.segments.remove(0);
-                        first
-                    }
-                    _ => return Ok(published.horizon()),
-                }
-            };
-            self.spare.retire(first)?;
+    /// Removes what lies in the directory below what is retained, also what an earlier trim that
+    /// failed has left. Segments go oldest first, so that a crash leaves no gap that the snapshot
+    /// does not cover.
+    fn remove_below(&self, first: Position, oldest: Position) -> Result<(), storage::Error> {
+        let listing = directory::list(&*self.storage)?;
+        for segment in listing.segments.into_iter().filter(|at| *at < first) {
+            self.spare.retire(segment)?;
         }
+        for horizon in listing.snapshots.into_iter().filter(|at| *at < oldest) {
+            self.storage.remove(&directory::snapshot_name(horizon))?;
+        }
+        self.storage.sync()
     }
 }
 

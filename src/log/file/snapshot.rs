@@ -190,7 +190,7 @@ impl SnapshotWriter {
             start: horizon.get(),
             origin: epoch.get(),
         };
-        writer.append(&header.encode())?;
+        writer.append(&[&header.encode()])?;
         Ok(writer)
     }
 
@@ -206,15 +206,19 @@ impl SnapshotWriter {
                 max: SNAPSHOT_BLOCK_BYTES_MAX,
             });
         }
-        self.append(&self.place.block_header(content))?;
-        self.append(content)?;
+        let head = self.place.block_header(content);
+        self.append(&[&head, content])?;
         self.place = self.place.after(content.len());
         Ok(())
     }
 
-    /// Writes the footer and makes all bytes durable.
-    pub(super) fn finish(&mut self) -> Result<(), SnapshotError> {
-        self.append(&self.place.footer())?;
+    /// Writes what comes behind the last block.
+    pub(super) fn write_footer(&mut self) -> Result<(), SnapshotError> {
+        self.append(&[&self.place.footer()])
+    }
+
+    /// Makes all bytes durable. If that fails it is over: another sync would prove nothing.
+    pub(super) fn sync(&mut self) -> Result<(), SnapshotError> {
         self.file.sync().map_err(|error| failed(&error))
     }
 
@@ -230,11 +234,15 @@ impl SnapshotWriter {
         self.storage.sync().map_err(told)
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        self.file
-            .write_at(self.offset, bytes)
-            .map_err(|error| failed(&error))?;
-        self.offset += bytes.len() as u64;
+    /// Writes parts one behind the other. If it fails, the next one begins at the same place.
+    fn append(&mut self, parts: &[&[u8]]) -> Result<(), SnapshotError> {
+        let mut end = self.offset;
+        for bytes in parts {
+            let written = self.file.write_at(end, bytes);
+            written.map_err(|error| failed(&error))?;
+            end += bytes.len() as u64;
+        }
+        self.offset = end;
         Ok(())
     }
 }

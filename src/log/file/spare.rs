@@ -154,6 +154,18 @@ impl Spare {
         Ok((named.unwrap_or(file), size))
     }
 
+    /// Gives the room of the spare segment back, finished or not, to whoever needs it more. The
+    /// next one is made when it is ordered, or needed.
+    pub(super) fn give_up(&self) {
+        // One that is being made right now is waited for: it may be what fills the disk.
+        let mut state = self.state.lock();
+        *state = State::Unknown;
+        for name in [SPARE_READY, SPARE_RAW] {
+            // It may not be there.
+            let _ = self.storage.remove(name);
+        }
+    }
+
     /// Keeps a segment that was trimmed for later use, or removes it.
     pub(super) fn retire(&self, first: Position) -> Result<(), storage::Error> {
         let _state = self.state.lock();

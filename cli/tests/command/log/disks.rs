@@ -75,6 +75,67 @@ fn a_disk_that_is_read_only_can_be_read_and_is_named() {
     assert_eq!(lines[4], "status 0", "{said}");
 }
 
+/// Runs a script in which `$1` is the command and `$2` an empty folder.
+fn run(script: &str) -> std::process::Output {
+    let folder = tempfile::tempdir().unwrap();
+    Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_deedbook")])
+        .arg(folder.path())
+        .output()
+        .unwrap()
+}
+
+/// The system takes a part of a write and refuses the rest.
+#[test]
+fn a_write_that_is_cut_short_is_said_and_leaves_nothing_behind() {
+    let script = format!(
+        r#"cd "{}"
+        "$1" log generate "$2/log" --bundles 100000 --changes 1 >/dev/null
+        trap "" XFSZ
+        (ulimit -f 2048; "$1" log compact "$2/log" 2>&1; echo "status $?")
+        ls "$2/log" | grep -c part
+        "$1" log verify "$2/log" | tail -n 1
+        "$1" log compact "$2/log" >/dev/null; echo "status $?"
+        "$1" log verify "$2/log" | tail -n 1"#,
+        root()
+    );
+    let said = String::from_utf8(run(&script).stdout).unwrap();
+    let lines: Vec<_> = said.lines().collect();
+    assert!(lines[0].contains("file too large"), "{said}");
+    assert!(lines[0].contains(".part is out of reach"), "{said}");
+    assert_eq!(lines[1], "status 2", "{said}");
+    assert_eq!(lines[2], "0", "{said}");
+    assert!(lines[3].ends_with("as it was written"), "{said}");
+    assert_eq!(lines[4], "status 0", "{said}");
+    assert!(lines[5].ends_with("as it was written"), "{said}");
+}
+
+#[test]
+fn a_log_of_somebody_else_can_be_read_and_not_written() {
+    let script = format!(
+        r#"cd "{}"{LOG}
+        chmod 755 "$2"; chmod 555 "$2/log"; chmod 444 "$2"/log/*
+        other=""
+        if [ "$(id -u)" = 0 ]; then other="setpriv --reuid 65534 --regid 65534 --clear-groups"; fi
+        $other "$1" --version >/dev/null || exit 99
+        $other "$1" log compact "$2/log" 2>&1; echo "status $?"
+        $other "$1" log verify "$2/log" | tail -n 1
+        chmod 755 "$2/log""#,
+        root()
+    );
+    let run = run(&script);
+    if run.status.code() == Some(99) {
+        eprintln!("left out: this is root, and nobody else can run the command");
+        return;
+    }
+    let said = String::from_utf8(run.stdout).unwrap();
+    let lines: Vec<_> = said.lines().collect();
+    assert!(lines[1].contains("permission to use"), "{said}");
+    assert!(lines[1].contains("see who owns it"), "{said}");
+    assert_eq!(lines[2], "status 2", "{said}");
+    assert!(lines[3].ends_with("as it was written"), "{said}");
+}
+
 fn root() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     root.canonicalize().unwrap().to_str().unwrap().to_owned()
