@@ -17,8 +17,8 @@ use deedbook::planner::{Constraints, Fate, Measure, Strategy, compare};
 use load::{carry_out, potential, settle};
 use made_up_load::{cluster, constraints, eager, follows, for_each_seed};
 
-/// Each broker is found to give something or says why not, and each bundle of one that gives moves
-/// or says which rule keeps it.
+/// A14: each broker gives something or says why not, and each bundle of one that gives moves or
+/// says which rule keeps it.
 #[test]
 fn every_broker_and_every_bundle_is_explained() {
     for_each_seed("every_broker_and_every_bundle_is_explained", |dice| {

@@ -21,7 +21,7 @@ use deedbook::planner::{
     Strategy, Traffic, Trigger,
 };
 use load::{carry_out, potential, settle};
-use made_up_load::{cluster, constraints, eager, follows, for_each_seed};
+use made_up_load::{below, cluster, constraints, eager, follows, for_each_seed};
 use rand_chacha::rand_core::Rng;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,8 @@ fn assert_measured(plan: &Plan, case: &str) {
     }
 }
 
-/// I12: under constant load each move lowers the potential, and after finitely many there is quiet.
+/// I12, E7: under constant load each move lowers the potential, and after finitely many there is
+/// quiet; in half of the clusters under constraints.
 #[test]
 fn plans_converge() {
     let moved_by = RefCell::new(BTreeMap::<Strategy, usize>::new());
@@ -56,6 +57,10 @@ fn plans_converge() {
         let follows = follows(dice);
         let mut start = cluster(dice, 2..51);
         settle(&mut start, follows);
+        let constraints = match below(dice, 2) {
+            0 => Constraints::default(),
+            _ => constraints(dice, &start),
+        };
         for strategy in Strategy::ALL {
             let mut load = start.clone();
             let mut shedder = eager(strategy, dice).build().unwrap();
@@ -63,7 +68,7 @@ fn plans_converge() {
             while quiet < 40 {
                 rounds += 1;
                 assert!(rounds < 4000, "{strategy}: still moving");
-                let plan = shedder.plan(&load, &Constraints::default());
+                let plan = shedder.plan(&load, &constraints);
                 quiet = if plan.moves.is_empty() { quiet + 1 } else { 0 };
                 assert_measured(&plan, strategy.name());
                 *moved_by.borrow_mut().entry(strategy).or_default() += plan.moves.len();
@@ -122,6 +127,35 @@ fn every_plan_is_legal() {
             }
         }
     });
+}
+
+/// Whatever the constraints and the budget, the global planner leaves no more imbalance than as
+/// many moves of the avg strategy.
+#[test]
+fn the_global_planner_is_never_worse_than_avg_under_constraints() {
+    for_each_seed(
+        "the_global_planner_is_never_worse_than_avg_under_constraints",
+        |dice| {
+            let follows = follows(dice);
+            let mut load = cluster(dice, 2..31);
+            settle(&mut load, follows);
+            let constraints = constraints(dice, &load);
+            let Settings::Global(config) = eager(Strategy::Global, dice) else {
+                panic!("another strategy");
+            };
+            let mut of_avg = plan(&Settings::Avg(config.avg.clone()), &load, &constraints);
+            of_avg.moves.truncate(config.moves_max);
+            let moves_max = config.moves_max;
+            let ours = plan(&Settings::Global(config), &load, &constraints);
+            assert!(ours.moves.len() <= moves_max);
+            let [ours, theirs] = [&ours, &of_avg].map(|plan| {
+                let mut after = load.clone();
+                carry_out(&mut after, plan, follows);
+                potential(&after)
+            });
+            assert!(ours <= theirs * (1.0 + 1e-6), "{ours} > {theirs}");
+        },
+    );
 }
 
 /// The rule that a move breaks: written down once more, one sentence of the constraints each.

@@ -81,6 +81,7 @@ fn until_quiet(shedder: &mut impl Shedder, load: &mut ClusterLoad) -> Vec<Plan> 
     plans
 }
 
+/// A5: history alone sheds nothing; what is said of the broker changes once it is near again.
 #[test]
 fn history_alone_sheds_nothing_and_says_so() {
     let mut load = cluster(&[&[10.0; 9], &[10.0]]);
@@ -103,6 +104,7 @@ fn history_alone_sheds_nothing_and_says_so() {
     }
 }
 
+/// A6: the first round of a new leader sheds from who is hot.
 #[test]
 fn who_comes_new_to_it_goes_by_what_is() {
     // As after a rolling upgrade: two brokers are hot, the last one is empty, the leader is new.
@@ -113,6 +115,7 @@ fn who_comes_new_to_it_goes_by_what_is() {
     assert!(plan.moves.iter().all(|one| one.to == broker("c")));
 }
 
+/// A7, A8: the most loaded gives if another is far below the average, but not below zero.
 #[test]
 fn an_idle_broker_is_filled_if_that_is_wished() {
     // Ten brokers of eighty points, and one of none: nobody is 10 above the average of 72.7.
@@ -169,6 +172,7 @@ fn an_idle_broker_is_filled_if_that_is_wished() {
     assert_eq!(rule(&plan, "a"), "near_average");
 }
 
+/// A14: what is wanted and the minimum.
 #[test]
 fn what_is_not_worth_a_move_is_said_with_both_numbers() {
     // 40 of 90 points above the average, 35 of them wanted: of 90 MB/s that is 35 MB/s.
@@ -229,6 +233,7 @@ fn a_sole_bundle_moves_only_to_where_it_is_a_gain() {
     }
 }
 
+/// A10: each measure has its own busiest and idlest.
 #[test]
 fn the_busiest_is_found_by_one_measure_at_a_time() {
     // Messages and MB a second. By messages the third is the busiest and the fourth the idlest; by
@@ -267,6 +272,7 @@ fn the_busiest_is_found_by_one_measure_at_a_time() {
     }
 }
 
+/// A12: messages alone decide.
 #[test]
 fn a_measure_that_is_switched_off_decides_nothing() {
     let three = [(10.0, 20.0), (30.0, 10.0), (10.0, 40.0)];
@@ -286,6 +292,7 @@ fn a_measure_that_is_switched_off_decides_nothing() {
     assert!(plan.moves.iter().all(|one| one.from == broker("b")));
 }
 
+/// A13: a share of the difference, nothing below the minimum, no idle bundle.
 #[test]
 fn idle_bundles_stay_and_trifles_too() {
     // A fifth of 500 MB a second; of 1 MB it is less than the minimum.
@@ -312,6 +319,7 @@ fn idle_bundles_stay_and_trifles_too() {
     assert_eq!(idle.count(), 4);
 }
 
+/// A15: to the idlest by bytes, each bundle once, until they are even.
 #[test]
 fn what_is_shed_by_bytes_is_placed_by_bytes() {
     // Few large messages here, many small ones there.

@@ -3,7 +3,9 @@
 use crate::Error;
 use crate::load::read_folder;
 use deedbook::ids::{BrokerId, BundleId, Cuts, KeyRange, Namespace};
-use deedbook::planner::{BrokerLoad, BundleLoad, ClusterLoad, Constraints, Resource, Traffic, avg};
+use deedbook::planner::{
+    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, Resource, Settings, Strategy, Traffic,
+};
 use deedbook::reports::{Note, merge};
 use deedbook::sim::scenario::{Event, Rounds, Scenario};
 use serde::Deserialize;
@@ -21,7 +23,7 @@ pub(crate) struct Loaded {
     /// What it shows, in a line.
     pub(crate) about: String,
     pub(crate) scenario: Scenario,
-    pub(crate) shedder: avg::Config,
+    pub(crate) shedder: Settings,
     /// What was left out of load reports.
     pub(crate) notes: Vec<Note>,
 }
@@ -41,7 +43,7 @@ struct File {
     #[serde(default)]
     namespaces: Vec<Described>,
     #[serde(default)]
-    shedder: avg::Config,
+    shedder: toml::Table,
     #[serde(default)]
     constraints: Constraints,
     #[serde(default)]
@@ -130,6 +132,7 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
         reason,
     };
     let file: File = toml::from_str(&text).map_err(|error| no_scenario(one_line(&error)))?;
+    let shedder = settings(file.shedder.clone()).map_err(no_scenario)?;
     let (load, notes) = match &file.reports {
         Some(_) if !file.brokers.is_empty() || !file.namespaces.is_empty() => {
             let reason = "it names both load reports and brokers or namespaces of its own";
@@ -169,9 +172,28 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
     Ok(Loaded {
         about: file.about,
         scenario,
-        shedder: file.shedder,
+        shedder,
         notes,
     })
+}
+
+/// The strategy and its settings; without a name it is the avg strategy.
+fn settings(mut table: toml::Table) -> Result<Settings, String> {
+    let name = || Strategy::default().name().into();
+    table.entry("strategy").or_insert_with(name);
+    let settings: Settings = table.try_into().map_err(|error| one_line(&error))?;
+    let strategy = settings.strategy();
+    let open = matches!(
+        strategy,
+        Strategy::Threshold | Strategy::Overload | Strategy::Uniform
+    );
+    if open && settings.mode() == Mode::Reference {
+        return Err(format!(
+            "the {strategy} strategy in mode reference leaves destinations open, and nobody here \
+             chooses them"
+        ));
+    }
+    Ok(settings)
 }
 
 /// The load of a cluster that is described: every bundle dealt out to the brokers in turn.

@@ -62,7 +62,8 @@ fn one_in(dice: &mut ChaCha8Rng, count: u32) -> bool {
     dice.next_u32().is_multiple_of(count)
 }
 
-fn below(dice: &mut ChaCha8Rng, end: usize) -> usize {
+/// A whole number below an end.
+pub(crate) fn below(dice: &mut ChaCha8Rng, end: usize) -> usize {
     dice.next_u32() as usize % end
 }
 

@@ -8,8 +8,7 @@ use crate::{Error, Status};
 use clap::Args;
 use deedbook::ids::BundleId;
 use deedbook::log::file::{Durability, FileLog};
-use deedbook::planner::avg::{self, AvgShedder};
-use deedbook::planner::{Plan, Shedder};
+use deedbook::planner::{Plan, Settings};
 use deedbook::protocol::Answer;
 use deedbook::sim::play::{Compacted, Ending, Play, Round};
 use deedbook::sim::scenario::{Happening, Scenario};
@@ -154,7 +153,7 @@ impl Simulate {
             interrupted: false,
             end: None,
         };
-        let mut judge = AvgShedder::new(shedder.clone())?;
+        let mut judge = shedder.clone().build()?;
         let constraints = scenario.constraints.clone();
         let temporary = tempfile::tempdir().map_err(Error::Temporary)?;
         let folder = self
@@ -211,12 +210,7 @@ impl Found {
 
 impl Simulate {
     /// Opens the log and brings the cluster to where the scenario begins.
-    fn start(
-        &self,
-        scenario: Scenario,
-        shedder: avg::Config,
-        folder: &Path,
-    ) -> Result<Play, Error> {
+    fn start(&self, scenario: Scenario, shedder: Settings, folder: &Path) -> Result<Play, Error> {
         let used = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if used {
             return Err(Error::FolderInUse {
@@ -229,8 +223,7 @@ impl Simulate {
             .durability(Durability::Never)
             .segment_bytes(SEGMENT_BYTES)
             .open()?;
-        let shedder = Box::new(AvgShedder::new(shedder)?);
-        Play::start(scenario, shedder, move |_| Arc::new(log)).map_err(Error::from)
+        Play::start(scenario, shedder.build()?, move |_| Arc::new(log)).map_err(Error::from)
     }
 }
 

@@ -124,6 +124,32 @@ fn text_fits_into_a_hundred_columns() {
     }
 }
 
+/// Real brokers carry out what each strategy plans: the cluster becomes more even, and then there
+/// is quiet before the rounds are over.
+#[test]
+fn every_strategy_evens_a_cluster_out_and_comes_to_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.toml");
+    let reports = crate::root().join("scenarios/reports/scale-out");
+    for strategy in deedbook::planner::Strategy::ALL {
+        let text = format!(
+            "reports = {reports:?}\n[shedder]\nstrategy = \"{strategy}\"\n[balance]\n\
+             cool_down = \"5min\"\n"
+        );
+        fs::write(&path, text).unwrap();
+        let found = json(&["simulate", path.to_str().unwrap()], 0);
+        assert_eq!(found["end"]["agree"], true, "{strategy}");
+        assert!(!sheddings(&found).is_empty(), "{strategy}");
+        assert!(rounds(&found).len() < 120, "{strategy}: still moving");
+        let (before, after) = (&found["rounds"][0]["spread"], &found["end"]["spread"]);
+        let spread = |value: &Value| value.as_f64().unwrap();
+        assert!(
+            spread(after) < spread(before),
+            "{strategy}: {before} -> {after}"
+        );
+    }
+}
+
 #[test]
 fn what_is_no_scenario_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -146,6 +172,17 @@ fn what_is_no_scenario_is_one_line() {
     assert!(refused(&write("")).contains("neither load reports nor brokers"));
     assert!(refused(&write("nonsense = 1")).contains("unknown field"));
     assert!(refused(&write("reports = \"nowhere\"")).contains("nowhere"));
+    for (shedder, expected) in [
+        ("strategy = \"fast\"", "unknown variant `fast`"),
+        ("threshold = 1", "unknown field `threshold`"),
+        (
+            "strategy = \"uniform\"\nmode = \"reference\"",
+            "leaves destinations open",
+        ),
+    ] {
+        let text = refused(&write(&format!("[shedder]\n{shedder}\n")));
+        assert!(text.contains(expected), "{text}");
+    }
     let broker = "[[brokers]]\nname = \"a\"\ncores = 4\n";
     let twice = refused(&write(&format!("{broker}{broker}")));
     assert!(twice.contains("the broker a twice"), "{twice}");
