@@ -6,7 +6,7 @@ use super::line::{Compare, Differences, Line, Player};
 use super::names::{Names, traffic};
 use super::summary::Agreement;
 use deedbook::ids::BrokerId;
-use deedbook::planner::transfer::{Config, Skip, Statistics, TransferShedder};
+use deedbook::planner::transfer::{Config, Skip, Statistics, TransferShedder, Uneven};
 use deedbook::planner::{
     BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, Plan, Shedder, Smoothed, Trigger,
 };
@@ -54,7 +54,7 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         Config {
             mode: Mode::Reference,
             deviation_target: self.target_std,
@@ -173,17 +173,7 @@ impl Scene {
         let moves = moves.map(|moved| (&moved.bundle, &moved.from, Some(&moved.to)));
         let unloads = plan.unloads.iter().map(|un| (&un.bundle, &un.from, None));
         for (bundle, from, to) in moves.chain(unloads) {
-            let why = |broker: &BrokerId| match plan.brokers.get(broker)?.triggered {
-                Some(Trigger::Uneven(why)) => Some(why),
-                _ => None,
-            };
-            // What is given in return has the reason of what it is in return for.
-            let why = why(from).or_else(|| why(to?));
-            let reason = match why {
-                Some(deedbook::planner::transfer::Uneven::Underloaded) => "Underloaded",
-                Some(_) => "Overloaded",
-                None => "none",
-            };
+            let reason = why(plan, from, to);
             let bundle = self.names.name(bundle)?.clone();
             let to = to.map(ToString::to_string);
             decisions.insert((from.to_string(), bundle, to, reason.to_owned()));
@@ -281,7 +271,22 @@ impl Decided {
     }
 }
 
-const fn word(skip: Skip) -> &'static str {
+/// Why a bundle moves, in the words of the original.
+pub(crate) fn why(plan: &Plan, from: &BrokerId, to: Option<&BrokerId>) -> &'static str {
+    let uneven = |broker: &BrokerId| match plan.brokers.get(broker)?.triggered {
+        Some(Trigger::Uneven(why)) => Some(why),
+        _ => None,
+    };
+    // What is given in return has the reason of what it is in return for.
+    match uneven(from).or_else(|| uneven(to?)) {
+        Some(Uneven::Underloaded) => "Underloaded",
+        Some(_) => "Overloaded",
+        None => "none",
+    }
+}
+
+/// Why a round decides nothing, in the words of the original.
+pub(crate) const fn word(skip: Skip) -> &'static str {
     match skip {
         Skip::NoReports => "NoBrokers",
         Skip::OldReports => "OutDatedData",
