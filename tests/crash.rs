@@ -14,6 +14,7 @@ use deedbook::storage::{MemoryStorage, Unsynced};
 use files::{append_now, entries, entry, lead, member_now, put_snapshot, wide_entry};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -364,7 +365,10 @@ fn a_late_sync_that_fails_poisons_the_log_once_and_for_all() {
     assert!(!log.drive(), "nothing waited");
     let operations = storage.operation_count();
     assert!(!log.drive(), "and what failed is not tried again");
-    let poisoned = Err(AppendError::Refused(Refusal::Poisoned));
+    let poisoned = Err(AppendError::Refused(Refusal::Poisoned {
+        path: Path::new("memory").join(FIRST),
+        kind: std::io::ErrorKind::Other,
+    }));
     assert_eq!(append_now(&log, &entry(2, 2)), poisoned);
     assert_eq!(storage.operation_count(), operations);
 }
@@ -376,7 +380,10 @@ fn after_a_failed_sync_nothing_is_promised_until_the_log_is_opened_again() {
     let log = open(&storage).unwrap();
     append_now(&log, &entry(2, 1)).unwrap();
     storage.fail_next_sync();
-    let poisoned = Err(AppendError::Refused(Refusal::Poisoned));
+    let poisoned = Err(AppendError::Refused(Refusal::Poisoned {
+        path: Path::new("memory").join(FIRST),
+        kind: std::io::ErrorKind::Other,
+    }));
     // It takes several sectors: what is written after it does not sync them by chance.
     let doubtful = wide_entry(2, 2);
     assert_eq!(append_now(&log, &doubtful), Err(AppendError::Unknown));
@@ -426,7 +433,7 @@ fn go_on(storage: &MemoryStorage, plan: Plan, case: &str) {
             Err(AppendError::Refused(Refusal::Unavailable { .. })) => {
                 // What was refused is not in the log: the next append takes its place.
             }
-            Err(AppendError::Refused(Refusal::Poisoned) | AppendError::Unknown) => {
+            Err(AppendError::Refused(Refusal::Poisoned { .. }) | AppendError::Unknown) => {
                 drop(log);
                 log = open();
                 epoch = lead(&log).ok();

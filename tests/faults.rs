@@ -162,6 +162,29 @@ fn a_full_disk_refuses_loses_nothing_and_goes_on_once_there_is_room() {
     assert_eq!(entries(&log, Position::ZERO).unwrap(), taken);
 }
 
+#[test]
+fn an_opening_that_fails_names_the_file_wherever_that_happens() {
+    let storage = MemoryStorage::new();
+    drop(open(&storage).unwrap());
+    let before = storage.operation_count();
+    drop(open(&storage).unwrap());
+    let operations = storage.operation_count() - before;
+    assert!(
+        operations >= 4,
+        "names, what is unproven, its own record: {operations}"
+    );
+    for operation in 1..=operations {
+        storage.fail_at_with(
+            storage.operation_count() + operation,
+            ErrorKind::QuotaExceeded,
+        );
+        let said = open(&storage).unwrap_err().to_string();
+        assert!(said.contains("memory"), "{operation}: {said}");
+        assert!(said.contains("quota"), "{operation}: {said}");
+        drop(open(&storage).unwrap());
+    }
+}
+
 /// Whatever fails in a trim, the next one takes away what is left.
 #[test]
 fn a_trim_that_failed_is_made_up_for_by_the_next() {
@@ -307,7 +330,8 @@ fn live_through(storage: &Watched) {
         match append_now(&log, &entry) {
             Ok(appended) => stands.push((appended.position, entry)),
             Err(error) => {
-                if let AppendError::Unknown | AppendError::Refused(Refusal::Poisoned) = error {
+                if let AppendError::Unknown | AppendError::Refused(Refusal::Poisoned { .. }) = error
+                {
                     drop(log);
                     log = open();
                 }
@@ -319,7 +343,8 @@ fn live_through(storage: &Watched) {
         let _ = read().or_else(|_| read());
         if counter == 8 || counter == 16 {
             let led = lead(&log);
-            if let Err(AppendError::Unknown | AppendError::Refused(Refusal::Poisoned)) = led {
+            if let Err(AppendError::Unknown | AppendError::Refused(Refusal::Poisoned { .. })) = led
+            {
                 drop(log);
                 log = open();
             }

@@ -50,8 +50,16 @@ pub enum Refusal {
         kind: std::io::ErrorKind,
     },
     /// A sync failed earlier, so nothing that follows can be promised. Reopen the log.
-    #[error("an earlier sync failed, so nothing can be promised any more; reopen the log")]
-    Poisoned,
+    #[error(
+        "a sync of {} failed ({kind}), so nothing can be promised any more; reopen the log",
+        .path.display()
+    )]
+    Poisoned {
+        /// What could not be synced.
+        path: PathBuf,
+        /// The operating system's kind of error.
+        kind: std::io::ErrorKind,
+    },
     /// Too many appends wait for the writer. Append again once some were answered.
     #[error("{max} appends wait already; append again once some were answered")]
     Busy {
@@ -185,8 +193,13 @@ pub enum SnapshotError {
         max: usize,
     },
     /// A sync of the log failed earlier, so a snapshot of it might outlive it. Reopen the log.
-    #[error("an earlier sync of the log failed; reopen the log")]
-    Poisoned,
+    #[error("a sync of {} failed ({kind}); reopen the log", .path.display())]
+    Poisoned {
+        /// What could not be synced.
+        path: PathBuf,
+        /// The operating system's kind of error.
+        kind: std::io::ErrorKind,
+    },
     /// The log was opened to be read only.
     #[error("the log was opened to be read only")]
     ReadOnly,

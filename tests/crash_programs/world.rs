@@ -69,7 +69,7 @@ impl Known {
                 self.certain.push(payload);
                 Fate::GoesOn
             }
-            Err(AppendError::Refused(Refusal::Poisoned)) => Fate::MustReopen,
+            Err(AppendError::Refused(Refusal::Poisoned { .. })) => Fate::MustReopen,
             Err(AppendError::Refused(_)) => Fate::GoesOn,
             Err(_) => {
                 self.doubtful.push(payload);

@@ -288,12 +288,9 @@ fn create(spare: &Spare, log: LogId) -> Result<End, OpenError> {
         start: first.get(),
         origin: 0,
     };
-    let (file, size) = spare
-        .take(first, &header.encode(), 0)
-        .map_err(|error| match error {
-            TakeError::Make(error) => OpenError::Storage(error),
-            TakeError::Names => AppendError::Unknown.into(),
-        })?;
+    let taken = spare.take(first, &header.encode(), 0);
+    // In either case nobody was answered anything yet.
+    let (file, size) = taken.map_err(|(TakeError::Make(error) | TakeError::Names(error))| error)?;
     Ok(End {
         segment: ActiveSegment {
             file,
@@ -311,7 +308,11 @@ fn create(spare: &Spare, log: LogId) -> Result<End, OpenError> {
 fn start(shared: Shared, found: Found, threads: Threads) -> Result<FileLog, OpenError> {
     let (answer, opened) = pending::channel();
     shared.write_now(VecDeque::from([group::opened(answer)]));
-    opened.wait().map_err(|_| AppendError::Unknown)??;
+    if let Err(error) = opened.wait().map_err(|_| AppendError::Unknown)? {
+        // A sync that failed says more than that the outcome is unknown.
+        shared.check()?;
+        return Err(error.into());
+    }
     FileLog::start(shared, found, threads).map_err(|error| OpenError::Thread { kind: error.kind() })
 }
 

@@ -231,6 +231,11 @@ impl Shared {
         self.queue.set_sync_due(writer.due());
     }
 
+    /// Whether anything can be promised, or a sync has failed.
+    pub(super) fn check(&self) -> Result<(), storage::Error> {
+        self.writer.lock().check()
+    }
+
     /// Takes no more; workers end once nothing waits.
     pub(super) fn begin_close(&self) {
         self.queue.close();
@@ -313,9 +318,11 @@ impl Shared {
         let mut snapshots = self.snapshots.lock();
         self.check_commit(&snapshots, horizon, epoch)?;
         // The log must not end before the horizon, even if its own syncs come later.
-        if self.writer.lock().sync().is_err() {
-            return Err(SnapshotError::Poisoned);
-        }
+        let synced = self.writer.lock().sync();
+        synced.map_err(|error| SnapshotError::Poisoned {
+            path: error.path().to_owned(),
+            kind: error.kind(),
+        })?;
         publish()?;
         snapshots.push(horizon);
         Ok(())

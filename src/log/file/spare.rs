@@ -148,7 +148,7 @@ impl Spare {
             let _ = self.storage.remove(SPARE_READY);
             return Err(error.into());
         }
-        self.storage.sync().map_err(|_| TakeError::Names)?;
+        self.storage.sync().map_err(TakeError::Names)?;
         // What goes wrong from here on names the segment.
         let named = self.storage.open(&segment_name(first), Access::Write);
         Ok((named.unwrap_or(file), size))
@@ -186,7 +186,7 @@ pub(super) enum TakeError {
     /// It could not be made; the log is as it was.
     Make(storage::Error),
     /// It has its name, and it is unknown whether the name is durable.
-    Names,
+    Names(storage::Error),
 }
 
 impl From<storage::Error> for TakeError {

@@ -66,7 +66,8 @@ pub(super) struct Writer {
     scrub_to: Option<u64>,
     /// Whether the ids of entries of earlier openings are known, too.
     knows_older: bool,
-    is_poisoned: bool,
+    /// The sync that failed: nothing more is taken.
+    poison: Option<storage::Error>,
 }
 
 impl Writer {
@@ -86,7 +87,7 @@ impl Writer {
             unsynced_since: None,
             scrub_to: None,
             knows_older: false,
-            is_poisoned: false,
+            poison: None,
         }
     }
 
@@ -108,7 +109,7 @@ impl Writer {
     /// When the next sync is due, with [`Durability::Interval`].
     pub(super) fn due(&self) -> Option<Tick> {
         match self.setting.durability {
-            Durability::Interval(wait) if !self.is_poisoned => {
+            Durability::Interval(wait) if self.poison.is_none() => {
                 self.unsynced_since.map(|since| since.after(wait))
             }
             _ => None,
@@ -117,7 +118,7 @@ impl Writer {
 
     /// What is to be synced, if anything is and can be.
     pub(super) fn unsynced(&self, now: Tick) -> Option<Unsynced> {
-        let is_wanted = self.unsynced_since.is_some() && !self.is_poisoned;
+        let is_wanted = self.unsynced_since.is_some() && self.poison.is_none();
         is_wanted.then(|| Unsynced {
             file: Arc::clone(&self.segment.file),
             end: self.next,
@@ -127,8 +128,8 @@ impl Writer {
 
     /// Takes note of how the sync of it ended. Meanwhile more may have been written and synced.
     pub(super) fn note_sync(&mut self, unsynced: &Unsynced, result: &Result<(), storage::Error>) {
-        if result.is_err() {
-            self.is_poisoned = true;
+        if let Err(error) = result {
+            self.poison.get_or_insert_with(|| error.clone());
         } else if self.next == unsynced.end {
             self.unsynced_since = None;
         } else {
@@ -162,9 +163,7 @@ impl Writer {
         queue: &mut VecDeque<Submission>,
         spare: &Spare,
     ) -> Result<(), Refusal> {
-        if self.is_poisoned {
-            return Err(Refusal::Poisoned);
-        }
+        self.check().map_err(poisoned)?;
         self.scrub()?;
         self.frame.clear();
         let room = self.room();
@@ -215,17 +214,29 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Poisoned`] if a sync failed, now or earlier.
-    pub(super) fn sync(&mut self) -> Result<(), Refusal> {
+    /// The sync that failed, now or earlier.
+    pub(super) fn sync(&mut self) -> Result<(), storage::Error> {
         if self.unsynced_since.is_none() {
             return Ok(());
         }
-        if self.is_poisoned || self.segment.file.sync().is_err() {
-            self.is_poisoned = true;
-            return Err(Refusal::Poisoned);
-        }
+        self.check()?;
+        self.sync_segment()
+    }
+
+    fn sync_segment(&mut self) -> Result<(), storage::Error> {
+        let synced = self.segment.file.sync();
+        synced.inspect_err(|error| self.poison = Some(error.clone()))?;
         self.unsynced_since = None;
         Ok(())
+    }
+
+    /// Whether anything can be promised.
+    ///
+    /// # Errors
+    ///
+    /// The sync that failed earlier.
+    pub(super) fn check(&self) -> Result<(), storage::Error> {
+        self.poison.clone().map_or(Ok(()), Err)
     }
 
     /// Makes what a failed write left zeroes again, durably: the next frame may go into another
@@ -234,11 +245,7 @@ impl Writer {
         if let Some(end) = self.scrub_to {
             write_zeroes(&*self.segment.file, self.segment.offset, end)
                 .map_err(|error| unwritten(&error))?;
-            if self.segment.file.sync().is_err() {
-                self.is_poisoned = true;
-                return Err(Refusal::Poisoned);
-            }
-            self.unsynced_since = None;
+            self.sync_segment().map_err(poisoned)?;
             self.scrub_to = None;
         }
         Ok(())
@@ -248,7 +255,7 @@ impl Writer {
     /// yet. The segment before it is synced first, whatever the durability: only the last one can
     /// have a torn end.
     fn make_room(&mut self, frame_bytes: usize, spare: &Spare) -> Result<(), Refusal> {
-        self.sync()?;
+        self.sync().map_err(poisoned)?;
         let bytes = (header::BYTES + frame_bytes) as u64;
         if self.segment.first == self.next {
             let file = &*self.segment.file;
@@ -273,9 +280,9 @@ impl Writer {
                 Ok(())
             }
             Err(TakeError::Make(error)) => Err(unwritten(&error)),
-            Err(TakeError::Names) => {
-                self.is_poisoned = true;
-                Err(Refusal::Poisoned)
+            Err(TakeError::Names(error)) => {
+                self.poison = Some(error.clone());
+                Err(poisoned(error))
             }
         }
     }
@@ -292,6 +299,14 @@ impl Writer {
             self.knows_older = true;
         }
         Ok(())
+    }
+}
+
+/// Nothing is taken after this sync failed.
+fn poisoned(error: storage::Error) -> Refusal {
+    Refusal::Poisoned {
+        path: error.path().to_owned(),
+        kind: error.kind(),
     }
 }
 
