@@ -62,11 +62,10 @@ impl Verify {
                 path: self.folder.path().to_owned(),
             });
         }
-        let end = report
-            .segments
-            .last()
-            .map_or(Position::ZERO, |last| last.end);
-        let rebuilt = rebuild(self.folder.path(), end);
+        let rebuilt = match end(&report) {
+            Some(end) => rebuild(self.folder.path(), end).map(Some),
+            None => Ok(None),
+        };
         if let Err(Error::Interrupted) = rebuilt {
             return Err(Error::Interrupted);
         }
@@ -79,7 +78,7 @@ impl Verify {
             snapshots: report.snapshots.iter().map(Snapshot::new).collect(),
             torn_end: report.cut.as_ref().map(torn),
             flaw: flaw.or(unreadable),
-            digest: rebuilt.ok(),
+            digest: rebuilt.ok().flatten(),
         };
         output.print(&found)?;
         Ok(if found.sound {
@@ -98,6 +97,13 @@ pub(super) fn verify(storage: &dyn Storage) -> Result<inspect::Report, Error> {
         watch.at(verification.bytes_done())?;
     }
     Ok(verification.finish())
+}
+
+/// Where the log ends; none if damage hides that.
+fn end(report: &inspect::Report) -> Option<Position> {
+    let last = report.segments.last();
+    let last = last.filter(|last| last.flaw.is_none());
+    last.map(|last| last.end)
 }
 
 /// Rebuilds ownership; its digest.

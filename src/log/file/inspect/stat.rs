@@ -1,10 +1,9 @@
 //! What there is, by names, headers and sizes; only the last segment is read.
 
-use crate::ids::{Epoch, LogId, Position};
+use crate::ids::{LogId, Position};
 use crate::log::file::OpenError;
 use crate::log::file::directory::{self, Listing, SPARE_RAW, SPARE_READY};
 use crate::log::file::recovery::{self, Cut};
-use crate::log::file::snapshot::SnapshotReader;
 use crate::storage::{self, Access, Storage};
 use std::path::PathBuf;
 
@@ -45,8 +44,6 @@ pub struct SnapshotStat {
     pub path: PathBuf,
     /// The next position to read after it.
     pub horizon: Position,
-    /// In whose name it was written.
-    pub epoch: Epoch,
     /// Its size.
     pub bytes: u64,
 }
@@ -86,8 +83,8 @@ impl Stat {
 ///
 /// # Errors
 ///
-/// [`OpenError::Empty`] if there is no log; [`OpenError`] if a header, or the last segment, cannot
-/// be read.
+/// [`OpenError::Empty`] if there is no log; [`OpenError`] if the header of a segment, or the last
+/// segment, cannot be read. Of snapshots no more is read than that they are there.
 ///
 /// # Examples
 ///
@@ -124,7 +121,6 @@ fn look(storage: &dyn Storage, listing: &Listing) -> Result<Stat, OpenError> {
     for &horizon in &listing.snapshots {
         let name = directory::snapshot_name(horizon);
         snapshots.push(SnapshotStat {
-            epoch: SnapshotReader::open(storage, horizon, Some(chain.log))?.epoch(),
             bytes: size(&name)?,
             path: storage.path().join(name),
             horizon,
