@@ -1,6 +1,6 @@
-//! Goal: the global planner keeps its promises: legal moves within the budget, each an improvement,
-//! never worse than the avg strategy, better the longer it thinks, and better than weighted moves.
-//! Method: random clusters whose load follows the moves, judged by what brokers then report.
+//! Goal: the global planner keeps its promises beside those of every strategy: never worse than the
+//! avg strategy, better the longer it thinks, and better than weighted moves. Method: random
+//! clusters whose load follows the moves, judged by what brokers then report.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -19,7 +19,6 @@ use load::*;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use std::collections::BTreeSet;
 
 /// Due at once, and nothing too little to be moved.
 fn eager() -> avg::Config {
@@ -50,42 +49,6 @@ fn follows() -> impl Strategy<Value = Measure> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    /// I12: under constant load each move lowers the potential and lies within the budget, and
-    /// after finitely many there is quiet.
-    #[test]
-    fn plans_converge(
-        mut load in closed_cluster(2..51),
-        moves_max in prop_oneof![Just(1_usize), Just(5), Just(1000)],
-        follows in follows(),
-    ) {
-        settle(&mut load, follows);
-        let mut config = Config { moves_max, avg: eager(), ..Config::default() };
-        config.avg.low_hits = 2;
-        let mut planner = GlobalPlanner::new(config).unwrap();
-        let (mut quiet, mut rounds) = (0, 0);
-        while quiet < 20 {
-            rounds += 1;
-            prop_assert!(rounds < 2000, "still moving");
-            let plan = planner.plan(&load, &Constraints::default());
-            prop_assert!(plan.moves.len() <= moves_max);
-            quiet = if plan.moves.is_empty() { quiet + 1 } else { 0 };
-            let mut moved = BTreeSet::new();
-            for one in &plan.moves {
-                prop_assert!(one.from != one.to && load.brokers.contains_key(&one.to));
-                prop_assert!(moved.insert(&one.bundle), "moved twice");
-                let before = potential(&load);
-                let single = Plan { moves: vec![one.clone()], ..Plan::default() };
-                carry_out(&mut load, &single, follows);
-                let after = potential(&load);
-                prop_assert!(after < before, "{one}: {before} -> {after}");
-            }
-            for (name, verdict) in &plan.brokers {
-                let sheds = plan.moves.iter().any(|planned| planned.from == *name);
-                prop_assert_eq!(verdict.stopped.is_none(), sheds, "{}", name);
-            }
-        }
-    }
 
     /// Whatever the budget: once carried out, the potential is no higher than it would be with as
     /// many moves of the avg strategy, and if all is within the tolerance no more traffic moves
@@ -131,21 +94,6 @@ proptest! {
                 "{figures:?}"
             );
         }
-    }
-
-    /// The order in which brokers and bundles come, and what they are called, change nothing but
-    /// who of two equals is chosen.
-    #[test]
-    fn the_same_input_gives_the_same_plan(mut load in closed_cluster(2..21)) {
-        settle(&mut load, Measure::Messages);
-        let mut again = ClusterLoad::default();
-        for (name, broker_load) in load.brokers.iter().rev() {
-            let mut copy = broker_load.clone();
-            copy.bundles = broker_load.bundles.clone().into_iter().rev().collect();
-            again.brokers.insert(name.clone(), copy);
-        }
-        let config = || Config { avg: eager(), ..Config::default() };
-        prop_assert_eq!(planned(config(), &load), planned(config(), &again));
     }
 }
 

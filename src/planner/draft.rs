@@ -7,11 +7,12 @@ use super::{
     Plan, Score, Stopped, Trigger, Unload,
 };
 use crate::ids::{BrokerId, BundleId};
+use std::collections::BTreeSet;
 
 /// A plan while it is made.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
-    load: &'a ClusterLoad,
+    pub(super) load: &'a ClusterLoad,
     constraints: &'a Constraints,
     pub(super) plan: Plan,
     pub(super) guard: Guard<'a>,
@@ -67,6 +68,24 @@ impl<'a> Draft<'a> {
         let constraints = self.constraints;
         let brokers = self.load.brokers.iter();
         brokers.filter(move |(broker, _)| !constraints.drained.contains(*broker))
+    }
+
+    /// Those of them that have a score, with their points. The others are stopped, and so is who is
+    /// unsettled.
+    pub(super) fn standings(
+        &mut self,
+        unsettled: &BTreeSet<BrokerId>,
+    ) -> Vec<(&'a BrokerId, &'a BrokerLoad, f64)> {
+        let mut standings = Vec::with_capacity(self.load.brokers.len());
+        for (broker, of) in self.brokers() {
+            let score = self.verdict(broker).and_then(|found| found.score.as_ref());
+            match score.map(|score| score.points) {
+                _ if unsettled.contains(broker) => self.stop(broker, Stopped::Unsettled),
+                Some(points) => standings.push((broker, of, points)),
+                None => self.stop(broker, Stopped::NoData),
+            }
+        }
+        standings
     }
 
     /// What was found about a broker so far.

@@ -75,7 +75,14 @@ impl Wish {
         } else {
             Measure::Messages
         };
-        let of = |points: f64| measure.of(traffic) * (points / seat.points).clamp(0.0, 1.0);
+        let of = |points: f64| {
+            let share = if seat.points > 0.0 {
+                points / seat.points
+            } else {
+                0.0
+            };
+            measure.of(traffic) * share.clamp(0.0, 1.0)
+        };
         let amount = of(most);
         Self {
             measure,
@@ -99,26 +106,18 @@ impl<'a> Relief<'a> {
             score::score(of, weights, Mode::Safe)
         });
         let mut seats = Vec::with_capacity(load.brokers.len());
-        for (broker, of) in draft.brokers() {
-            let score = draft.verdict(broker).and_then(|found| found.score.as_ref());
-            let points = score.map(|score| score.points);
-            let stopped = match points {
-                _ if unsettled.contains(broker) => Stopped::Unsettled,
-                None => Stopped::NoData,
-                Some(_) if !of.traffic.is_sound() => Stopped::UnsoundTraffic {
-                    broker: broker.clone(),
-                },
-                Some(points) => {
-                    seats.push(Seat {
-                        index: seats.len(),
-                        party: Party::new(broker, of, weights),
-                        points,
-                        traffic: of.traffic,
-                    });
-                    continue;
-                }
-            };
-            draft.stop(broker, stopped);
+        for (broker, of, points) in draft.standings(unsettled) {
+            if of.traffic.is_sound() {
+                seats.push(Seat {
+                    index: seats.len(),
+                    party: Party::new(broker, of, weights),
+                    points,
+                    traffic: of.traffic,
+                });
+            } else {
+                let id = broker.clone();
+                draft.stop(broker, Stopped::UnsoundTraffic { broker: id });
+            }
         }
         let mut relief = Self {
             draft,

@@ -9,16 +9,17 @@ pub use super::{Mode, Weights};
 pub use config::Config;
 pub use hits::HitCounts;
 
-use super::guard::{Guard, Party};
+use super::draft::Draft;
+use super::guard::Party;
 use super::unsettled::UnreportedMoves;
 use super::{
-    Amount, BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Error, PairVerdict, Plan, Score,
-    Shedder, Stopped, score,
+    Amount, BrokerLoad, ClusterLoad, Constraints, Error, PairVerdict, Plan, Score, Shedder,
+    Stopped, score,
 };
 use crate::ids::BrokerId;
 use hits::{HitBook, Pair};
 use select::{Chosen, Selection};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs the most loaded broker with the least loaded one, the second with the second, and so on.
 ///
@@ -72,13 +73,6 @@ struct Standing<'a> {
     points: f64,
 }
 
-/// One round: its input, and what it let through so far.
-#[derive(Debug)]
-struct Round<'a> {
-    load: &'a ClusterLoad,
-    guard: Guard<'a>,
-}
-
 impl AvgShedder {
     /// A strategy that remembers nothing yet.
     ///
@@ -105,45 +99,6 @@ impl AvgShedder {
         self.hits.counts()
     }
 
-    /// Scores everybody and orders those who take part: least loaded first, ties by name.
-    fn rank<'a>(
-        &mut self,
-        load: &'a ClusterLoad,
-        constraints: &Constraints,
-        plan: &mut Plan,
-    ) -> Vec<Standing<'a>> {
-        let unsettled = self.unreported.unsettled(load);
-        let mut ranking = Vec::with_capacity(load.brokers.len());
-        for (broker, broker_load) in &load.brokers {
-            let score = self.score(broker_load);
-            let stopped = if constraints.drained.contains(broker) {
-                Some(Stopped::Drained)
-            } else if unsettled.contains(broker) {
-                Some(Stopped::Unsettled)
-            } else if score.is_none() {
-                Some(Stopped::NoData)
-            } else {
-                None
-            };
-            if let (None, Some(score)) = (&stopped, &score) {
-                ranking.push(Standing {
-                    broker,
-                    points: score.points,
-                });
-            }
-            let verdict = BrokerVerdict {
-                score,
-                bundles: broker_load.bundles.len(),
-                stopped,
-                ..BrokerVerdict::default()
-            };
-            plan.brokers.insert(broker.clone(), verdict);
-        }
-        // The sort is stable, and the brokers come in the order of their names.
-        ranking.sort_by(|a, b| a.points.total_cmp(&b.points));
-        ranking
-    }
-
     /// The score of a broker. The reference turns it into a ratio and back, which rounds twice.
     fn score(&self, load: &BrokerLoad) -> Option<Score> {
         let mut score = score::score(load, self.config.weights, self.config.mode)?;
@@ -157,7 +112,7 @@ impl AvgShedder {
     fn judge<'a>(
         &mut self,
         pair: &Pair<'a>,
-        round: &mut Round<'a>,
+        draft: &mut Draft<'a>,
     ) -> (PairVerdict, Result<Chosen, Stopped>) {
         let (low, high) = self.hits.of(pair, &self.config);
         let mut verdict = PairVerdict {
@@ -176,7 +131,7 @@ impl AvgShedder {
         } else if !low.suffice() && !high.suffice() {
             Err(Stopped::TooFewHits { low, high })
         } else {
-            let outcome = self.shed(pair, round, &mut verdict);
+            let outcome = self.shed(pair, draft, &mut verdict);
             let moved = matches!(&outcome, Ok(chosen) if !chosen.moves.is_empty());
             if moved || self.config.mode == Mode::Reference {
                 self.hits.reset(pair);
@@ -190,10 +145,10 @@ impl AvgShedder {
     fn shed<'a>(
         &self,
         pair: &Pair<'a>,
-        round: &mut Round<'a>,
+        draft: &mut Draft<'a>,
         verdict: &mut PairVerdict,
     ) -> Result<Chosen, Stopped> {
-        let brokers = &round.load.brokers;
+        let brokers = &draft.load.brokers;
         let (Some(hot), Some(cold)) = (brokers.get(pair.hot), brokers.get(pair.cold)) else {
             return Err(Stopped::NoData);
         };
@@ -214,7 +169,7 @@ impl AvgShedder {
         };
         let selection = Selection {
             mode: self.config.mode,
-            guard: &mut round.guard,
+            guard: &mut draft.guard,
             hot: Party::new(pair.hot, hot, self.config.weights),
             cold: Party::new(pair.cold, cold, self.config.weights),
             wanted,
@@ -230,23 +185,20 @@ impl AvgShedder {
 
     /// Plans one round, but does not remember what moves: that may be changed yet.
     pub(super) fn decide(&mut self, load: &ClusterLoad, constraints: &Constraints) -> Plan {
-        let mut plan = Plan::default();
-        let ranking = self.rank(load, constraints, &mut plan);
+        let unsettled = self.unreported.unsettled(load);
+        let mut draft = Draft::new(load, constraints, |of| self.score(of));
+        let ranking = rank(&mut draft, &unsettled);
         let (pairs, middle) = pair_up(&ranking, self.config.mode);
         self.hits.count(&pairs, &self.config);
-        let mut round = Round {
-            load,
-            guard: Guard::new(constraints, load),
-        };
         for pair in &pairs {
-            let (verdict, outcome) = self.judge(pair, &mut round);
-            record(&mut plan, &verdict, outcome);
-            plan.pairs.push(verdict);
+            let (verdict, outcome) = self.judge(pair, &mut draft);
+            record(&mut draft.plan, &verdict, outcome);
+            draft.plan.pairs.push(verdict);
         }
-        if let Some(verdict) = middle.and_then(|middle| plan.brokers.get_mut(middle)) {
-            verdict.stopped = Some(Stopped::Middle);
+        if let Some(middle) = middle {
+            draft.stop(middle, Stopped::Middle);
         }
-        plan
+        draft.finish()
     }
 
     /// Starts counting anew for all brokers of a plan that was changed.
@@ -271,6 +223,16 @@ impl Shedder for AvgShedder {
         self.await_reports(&plan);
         plan
     }
+}
+
+/// Those who take part: least loaded first, ties by name.
+fn rank<'a>(draft: &mut Draft<'a>, unsettled: &BTreeSet<BrokerId>) -> Vec<Standing<'a>> {
+    let standings = draft.standings(unsettled).into_iter();
+    let standings = standings.map(|(broker, _, points)| Standing { broker, points });
+    let mut ranking: Vec<_> = standings.collect();
+    // The sort is stable, and the brokers come in the order of their names.
+    ranking.sort_by(|a, b| a.points.total_cmp(&b.points));
+    ranking
 }
 
 /// Pairs the last with the first, the last but one with the second ... The one in the middle of an
