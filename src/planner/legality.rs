@@ -158,6 +158,18 @@ impl<'a> Legality<'a> {
             && versions.is_empty()
     }
 
+    /// The brokers that a namespace may use, if they are listed; else it may use who is no other
+    /// one's own.
+    pub(super) fn listed(
+        &self,
+        namespace: &Namespace,
+    ) -> Option<impl Iterator<Item = &'a BrokerId>> {
+        let allowed = self.constraints.allowed.get(namespace)?;
+        let secondary = self.secondary.get(namespace) == Some(&true);
+        let more = allowed.secondary.iter().filter(move |_| secondary);
+        Some(allowed.primary.iter().chain(more))
+    }
+
     /// Whether a namespace may use a broker.
     pub(super) fn is_allowed(&self, namespace: &Namespace, broker: &BrokerId) -> bool {
         if self.constraints.allowed.is_empty() {

@@ -10,11 +10,16 @@ use super::{
     Amount, BundleLoad, ClusterLoad, Constraints, Kept, Measure, Mode, Plan, Stopped, Traffic,
     Weights, score,
 };
-use crate::ids::{BrokerId, BundleId};
+use crate::ids::{BrokerId, BundleId, Namespace};
 use std::collections::BTreeSet;
 
 /// So many destinations are tried that may have a bundle but would not gain by it.
 const DESTINATIONS_TRIED: usize = 8;
+
+/// So many destinations are looked at for the bundles of one broker, and for those of all. Only
+/// where few brokers may have a bundle, and most would gain by it, so many have to be.
+const LOOKS_MAX: u32 = 20_000;
+const LOOKS_MAX_OF_ALL: u32 = 4_000_000;
 
 /// A plan while it is made, and the cluster as it will be.
 #[derive(Debug)]
@@ -26,6 +31,9 @@ pub(super) struct Relief<'a> {
     rank: Rank,
     /// The same with what they are ranked by, as bits: it is never negative.
     order: BTreeSet<(u64, usize)>,
+    /// How often a destination may yet be looked at: for the broker that gives, and for all.
+    looks_left: u32,
+    looks_left_of_all: u32,
 }
 
 /// A broker that takes part.
@@ -125,6 +133,8 @@ impl<'a> Relief<'a> {
             weights,
             rank: Rank::Score,
             order: BTreeSet::new(),
+            looks_left: 0,
+            looks_left_of_all: LOOKS_MAX_OF_ALL,
         };
         relief.rank_by(Rank::Score);
         relief
@@ -183,6 +193,8 @@ impl<'a> Relief<'a> {
             reached: 0.0,
         };
         let mut count = 0;
+        self.looks_left = LOOKS_MAX.min(self.looks_left_of_all);
+        self.looks_left_of_all -= self.looks_left;
         // Machines change; what a bundle takes along is a share of what was reported.
         let reported = Machine::new(seat.party.load, self.weights);
         for (traffic, bundle, load) in candidates {
@@ -217,6 +229,7 @@ impl<'a> Relief<'a> {
                 Err(rule) => kept.push((bundle.clone(), rule)),
             }
         }
+        self.looks_left_of_all += self.looks_left;
         if let Some(verdict) = self.draft.verdict(seat.party.id) {
             verdict.stopped = match seat.party.load.bundles.len() {
                 _ if count > 0 => None,
@@ -257,10 +270,33 @@ impl<'a> Relief<'a> {
         cargo: &Cargo<'a>,
         limit_points: f64,
     ) -> Result<(usize, After), Kept> {
+        let Some(listed) = self.listed(cargo.bundle.namespace()) else {
+            let order = std::mem::take(&mut self.order);
+            let found = self.first(from, cargo, limit_points, order.iter());
+            self.order = order;
+            return found;
+        };
+        match self.first(from, cargo, limit_points, listed.iter()) {
+            Err(Kept::WouldNotGain) => {
+                // It is to be said if another one would, but may not have it.
+                let coldest = self.order.first().copied();
+                self.first(from, cargo, limit_points, coldest.iter())
+            }
+            found => found,
+        }
+    }
+
+    fn first<'o>(
+        &mut self,
+        from: usize,
+        cargo: &Cargo<'a>,
+        limit_points: f64,
+        order: impl Iterator<Item = &'o (u64, usize)>,
+    ) -> Result<(usize, After), Kept> {
         let giver = self.seats.get(from).ok_or(Kept::NoData)?;
         let mut rule = Kept::WouldNotGain;
         let mut tried = 0;
-        for &(key, index) in &self.order {
+        for &(key, index) in order {
             let Some(taker) = self.seats.get(index).filter(|_| index != from) else {
                 continue;
             };
@@ -268,6 +304,10 @@ impl<'a> Relief<'a> {
             if hotter || tried == DESTINATIONS_TRIED {
                 break;
             }
+            if self.looks_left == 0 {
+                return Err(Kept::NotReached);
+            }
+            self.looks_left -= 1;
             let checked = self.draft.guard.check(cargo, &giver.party, &taker.party);
             let refused = match checked {
                 Ok(after) if after.destination.scores().worst() < limit_points => {
@@ -283,6 +323,19 @@ impl<'a> Relief<'a> {
             }
         }
         Err(rule)
+    }
+
+    /// Those that a namespace may use, the first to be asked first, if they are listed.
+    fn listed(&self, namespace: &Namespace) -> Option<Vec<(u64, usize)>> {
+        let listed = self.draft.guard.legality.listed(namespace)?;
+        let seat = |id: &BrokerId| {
+            let found = self.seats.binary_search_by(|seat| seat.party.id.cmp(id));
+            self.seats.get(found.ok()?)
+        };
+        let seats = listed.filter_map(seat);
+        let mut listed: Vec<_> = seats.map(|seat| (self.key(seat), seat.index)).collect();
+        listed.sort_unstable();
+        Some(listed)
     }
 
     fn carry(&mut self, from: usize, to: usize, cargo: &Cargo<'a>, after: &After) {
