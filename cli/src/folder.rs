@@ -59,9 +59,18 @@ impl Drop for NewFolder {
     }
 }
 
-/// The name of a folder with something behind it.
+/// A folder that is there, by a path without links.
+pub(crate) fn resolve(folder: &Path) -> Result<PathBuf, Error> {
+    fs::canonicalize(folder).map_err(|source| Error::Unreadable {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+/// The name of a folder with something behind it; the folder may be the one that this process is in.
 pub(crate) fn beside(folder: &Path, extension: &str) -> PathBuf {
-    let mut name = folder.components().as_path().as_os_str().to_owned();
+    let named = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let mut name = named.components().as_path().as_os_str().to_owned();
     name.push(".");
     name.push(extension);
     PathBuf::from(name)

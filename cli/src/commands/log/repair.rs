@@ -2,7 +2,7 @@
 
 use super::Folder;
 use super::verify::verify;
-use crate::folder::{NewFolder, beside, rename, sync_parent};
+use crate::folder::{NewFolder, beside, rename, resolve, sync_parent};
 use crate::output::{Output, count};
 use crate::watch::Watch;
 use crate::{Error, Status};
@@ -102,7 +102,8 @@ impl Repair {
     ///
     /// A crash leaves the damaged log in its place, or both under names that say what they are.
     fn replace(&self, salvaged: &Salvaged) -> Result<PathBuf, Error> {
-        let dir = self.folder.path();
+        // Who names the folder by a link, or from within, means the folder.
+        let dir = &resolve(self.folder.path())?;
         let repaired = NewFolder::create(&beside(dir, "repaired"))?;
         let next = Position::new(salvaged.saved.goes_on_at);
         let facts = salvaged.table.facts();

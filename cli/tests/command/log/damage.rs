@@ -212,6 +212,33 @@ fn a_damaged_newest_snapshot_is_repaired_without_loss() {
     assert_eq!(saved["digest"], log.digests[&(log.end - 1)].as_str());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_is_repaired_by_whatever_name_it_goes() {
+    for named in ["link", "."] {
+        let log = Closed::new();
+        flip(with_extension(&log.dir, "snapshot").last().unwrap(), 100);
+        let before = files(&log.dir);
+        std::os::unix::fs::symlink(&log.dir, log.dir.with_file_name("link")).unwrap();
+        let inside = if named == "." {
+            log.dir.clone()
+        } else {
+            log.dir.parent().unwrap().to_owned()
+        };
+        let run = deedbook().args(["log", "repair", named, "--apply"]);
+        run.current_dir(inside).assert().code(0);
+        assert_eq!(json(&["log", "verify", log.dir()], 0)["sound"], true);
+        let mut kept = files(&log.dir.with_file_name("log.damaged-1"));
+        kept.remove("LOCK");
+        assert!(
+            before
+                .iter()
+                .all(|(name, bytes)| name == "LOCK" || kept[name] == *bytes)
+        );
+        assert_eq!(fs::read_dir(log.dir.parent().unwrap()).unwrap().count(), 3);
+    }
+}
+
 #[test]
 fn what_is_sound_is_not_repaired_and_what_is_lost_is_said() {
     let log = Closed::new();
