@@ -67,7 +67,7 @@ pub(crate) fn resolve(folder: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// The name of a folder with something behind it; the folder may be the one that this process is in.
+/// The name of a folder with something behind it; it may be the folder that this process is in.
 pub(crate) fn beside(folder: &Path, extension: &str) -> PathBuf {
     let named = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let mut name = named.components().as_path().as_os_str().to_owned();
