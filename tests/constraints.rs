@@ -105,7 +105,7 @@ fn only_to(constraints: &Constraints, to: Option<&str>, barred: Option<Barred>) 
         );
         let Some(to) = to else {
             assert!(given.is_empty(), "{settings:?}: {given:?}");
-            let kept = &plan.brokers["hot"].kept;
+            let kept = &plan.brokers[&broker("hot")].kept;
             let said = |rule: &Kept| match (rule, barred) {
                 (Kept::NoLegalDestination { barred }, Some(expected)) => *barred == expected,
                 _ => false,
@@ -277,7 +277,12 @@ fn anti_affinity_groups_do_not_meet_but_a_namespace_meets_itself() {
 #[test]
 fn what_is_pinned_excluded_or_recently_moved_stays() {
     let load = cluster_of_three();
-    let lead = load.brokers["hot"].bundles.keys().next().unwrap().clone();
+    let lead = load.brokers[&broker("hot")]
+        .bundles
+        .keys()
+        .next()
+        .unwrap()
+        .clone();
     let pinned = Constraints {
         pinned: [lead.clone()].into(),
         ..Constraints::default()
@@ -301,7 +306,9 @@ fn what_is_pinned_excluded_or_recently_moved_stays() {
                 "{settings:?}"
             );
             assert!(
-                plan.brokers["hot"].kept.contains(&(lead.clone(), rule)),
+                plan.brokers[&broker("hot")]
+                    .kept
+                    .contains(&(lead.clone(), rule)),
                 "{settings:?}"
             );
         }

@@ -231,6 +231,31 @@ fn a_thousand_look_ups_cost_one_assignment() {
     assert!(changes <= 4, "{changes} entries for a thousand look-ups");
 }
 
+/// A listener runs on the channel's own thread, which can answer nobody meanwhile.
+#[test]
+fn who_serves_a_bundle_is_told_while_the_channels_own_thread_is_busy() {
+    let brokers = Brokers::start(&["a"], LONG);
+    let a = brokers.get("a");
+    a.create_namespace(&namespace(), None)
+        .wait()
+        .unwrap()
+        .unwrap();
+    brokers.assign("a", "a");
+    let owned = a.wait_until(&whole(), owned_by("a"));
+    owned.wait_for(LIMIT).expect("in time").unwrap();
+    let (sender, answers) = mpsc::channel();
+    let asked = a.clone();
+    a.listen(move |_, _| {
+        let _ = sender.send(asked.owner(&whole()).get());
+    });
+    let other = Namespace::new("acme/other").unwrap();
+    a.create_namespace(&other, None).wait().unwrap().unwrap();
+    let answer = answers.recv_timeout(LIMIT).unwrap();
+    let owner = answer.expect("at once").unwrap().unwrap();
+    assert_eq!((owner.bundle, owner.broker), (whole(), Some(broker("a"))));
+    a.close(LIMIT).wait().unwrap();
+}
+
 #[test]
 fn a_lost_broker_is_replaced_and_comes_back_as_another_session() {
     let mut brokers = Brokers::start(&["a", "b"], SHORT);

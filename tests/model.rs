@@ -9,7 +9,6 @@
 
 mod support;
 
-use deedbook::ids::{BundleId, Fence, Holder};
 use deedbook::state::{Phase, Rejection, Row, State};
 use deedbook::table::{RowChange, Table};
 use proptest::prelude::*;
@@ -19,6 +18,7 @@ use proptest::test_runner::{FileFailurePersistence, TestRunner};
 use std::collections::{BTreeMap, BTreeSet};
 use support::at;
 use support::book::compacted;
+use support::fences::Fences;
 use support::history::{Step, World, Written, steps};
 use support::model::{Life, Model, Why};
 
@@ -66,35 +66,6 @@ fn model_of(table: &Table) -> Model {
             .collect(),
         epoch: facts.epoch.get(),
         floor: facts.floor.get(),
-    }
-}
-
-/// Invariant I4: whoever held any of a key before got a lower fence.
-#[derive(Default)]
-struct Fences {
-    given: Vec<(BundleId, Holder, Fence)>,
-}
-
-impl Fences {
-    fn check(&mut self, changes: &[RowChange]) {
-        for change in changes {
-            let Some(row) = &change.after else { continue };
-            let Some(holder) = row.record.holder() else {
-                continue;
-            };
-            for (bundle, former, fence) in &self.given {
-                let same = former == holder && *fence == row.fence;
-                if bundle.overlaps(&change.bundle) && !same {
-                    assert!(
-                        *fence < row.fence,
-                        "{former} and then {holder} on {}",
-                        change.bundle
-                    );
-                }
-            }
-            self.given
-                .push((change.bundle.clone(), holder.clone(), row.fence));
-        }
     }
 }
 

@@ -3,6 +3,10 @@
 //! The same [`Shape`] gives the same history, on every machine and next year. Benchmarks use it,
 //! too.
 
+mod writer;
+
+pub use writer::write_log;
+
 use deedbook::ids::{BrokerId, BundleId, Cuts, Epoch, Holder, KeyRange, Namespace, Position};
 use deedbook::state::{Body, Change, Entry, Record, Row, State};
 use deedbook::table::{self, Table};
@@ -52,6 +56,7 @@ pub struct History {
     is_led: bool,
     namespaces_left: u64,
     changes_left: u64,
+    accepted: u64,
     rejected: u64,
 }
 
@@ -87,6 +92,7 @@ impl History {
             is_led: false,
             namespaces_left: shape.bundles.div_ceil(BUNDLES_A_NAMESPACE),
             changes_left: shape.changes,
+            accepted: 0,
             rejected: 0,
             shape,
         }
@@ -102,6 +108,12 @@ impl History {
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// How many of the entries so far count.
+    #[must_use]
+    pub fn accepted(&self) -> u64 {
+        self.accepted
     }
 
     /// How many of the entries so far count for nothing.
@@ -142,6 +154,7 @@ impl History {
             self.rejected += 1;
             return Ok(());
         };
+        self.accepted += 1;
         for change in changes {
             if change.before.is_none() {
                 self.bundles.push(change.bundle);

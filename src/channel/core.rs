@@ -6,6 +6,7 @@ use super::command::{
 use super::compaction::{Compaction, Standing};
 use super::workers::Workers;
 use crate::clock::Clock;
+use crate::ids::BundleId;
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
 use crate::sync::{Condvar, Mutex, RwLock};
@@ -145,6 +146,15 @@ impl Shared {
         if self.is_running() {
             listeners.push(listener);
         }
+    }
+
+    /// Who serves a bundle, if that can be said beside the core.
+    pub(super) fn served_now(&self, bundle: &BundleId) -> Option<LookUpResult> {
+        if !self.is_running() {
+            return None;
+        }
+        let answer = self.protocol.read().served_now(bundle)?;
+        Some(look_up_result(answer))
     }
 
     /// Whether commands are taken.

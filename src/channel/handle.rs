@@ -125,8 +125,12 @@ impl Channel {
         self.on(bundle).split(cuts)
     }
 
-    /// Who serves a bundle, now or as soon as that is known.
+    /// Who serves a bundle, now or as soon as that is known. If it is known now, nothing waits for
+    /// the channel's own thread.
     pub fn owner(&self, bundle: &BundleId) -> Pending<LookUpResult> {
+        if let Some(answer) = self.inner.shared.served_now(bundle) {
+            return pending::ready(answer);
+        }
         self.look_up(
             Request::Owner {
                 bundle: bundle.clone(),

@@ -146,7 +146,7 @@ fn parse_bound(text: &str) -> Option<u32> {
 ///
 /// A cut belongs to the part above it. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cuts(Arc<[u32]>);
+pub struct Cuts(Arc<Box<[u32]>>);
 
 impl Cuts {
     /// Checks boundaries and keeps them.
@@ -154,7 +154,7 @@ impl Cuts {
     /// # Errors
     ///
     /// [`Error::Cuts`] if there are none or they do not grow strictly.
-    pub fn new(cuts: impl Into<Arc<[u32]>>) -> Result<Self, Error> {
+    pub fn new(cuts: impl Into<Box<[u32]>>) -> Result<Self, Error> {
         let cuts = cuts.into();
         let grows = cuts.iter().zip(cuts.iter().skip(1)).all(|(a, b)| a < b);
         if cuts.is_empty() || !grows {
@@ -162,7 +162,7 @@ impl Cuts {
                 cuts: cuts.to_vec(),
             });
         }
-        Ok(Self(cuts))
+        Ok(Self(Arc::new(cuts)))
     }
 
     /// The boundaries that divide `range` into `parts` of equal width, as far as whole keys allow;

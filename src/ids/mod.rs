@@ -6,11 +6,13 @@
 
 mod bundle;
 mod error;
+mod map;
 mod name;
 mod number;
 
 pub use bundle::{BundleId, Cuts, KeyRange, Topic, key_of};
 pub use error::Error;
+pub(crate) use map::{IdMap, id_hash};
 pub use name::{BrokerId, NAME_BYTES_MAX, Namespace};
 pub use number::{EntryId, Epoch, Fence, LogId, Position, SessionToken};
 

@@ -2,10 +2,11 @@
 
 use super::Error;
 use serde::{Deserialize, Serialize};
-use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The longest name of a broker or a namespace, in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -27,7 +28,7 @@ pub const NAME_BYTES_MAX: usize = 255;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct BrokerId(Arc<str>);
+pub struct BrokerId(Name);
 
 /// A key space that its bundles partition completely: `tenant/namespace`. Cheap to clone.
 ///
@@ -43,7 +44,61 @@ pub struct BrokerId(Arc<str>);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Namespace(Arc<str>);
+pub struct Namespace(Name);
+
+/// A text that was checked, shared by all its clones, with its hash: most names that meet are
+/// clones of one, and then nobody looks at the text.
+#[derive(Clone)]
+struct Name(Arc<Text>);
+
+struct Text {
+    /// Differs from process to process, so that nobody can choose names that collide.
+    hash: u64,
+    text: Box<str>,
+}
+
+impl Name {
+    fn new(text: &str) -> Self {
+        static KEYS: OnceLock<RandomState> = OnceLock::new();
+        let hash = KEYS.get_or_init(RandomState::new).hash_one(text);
+        let text = text.into();
+        Self(Arc::new(Text { hash, text }))
+    }
+
+    fn as_str(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.0.text == other.0.text)
+    }
+}
+
+impl Eq for Name {}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.0.hash);
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        self.0.text.cmp(&other.0.text)
+    }
+}
 
 impl BrokerId {
     /// Checks a name and keeps it.
@@ -55,13 +110,13 @@ impl BrokerId {
     pub fn new(name: impl AsRef<str>) -> Result<Self, Error> {
         let name = name.as_ref();
         check("broker", name, name)?;
-        Ok(Self(Arc::from(name)))
+        Ok(Self(Name::new(name)))
     }
 
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
@@ -86,19 +141,21 @@ impl Namespace {
         check("namespace", name, tenant)?;
         check("namespace", name, local)?;
         check("namespace", name, name)?;
-        Ok(Self(Arc::from(name)))
+        Ok(Self(Name::new(name)))
     }
 
     /// The whole name, `tenant/namespace`.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 
     /// The part before the slash.
     #[must_use]
     pub fn tenant(&self) -> &str {
-        self.0.split_once('/').map_or("", |(tenant, _)| tenant)
+        self.as_str()
+            .split_once('/')
+            .map_or("", |(tenant, _)| tenant)
     }
 }
 
@@ -132,12 +189,12 @@ macro_rules! name_traits {
     ($name:ident) => {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(&self.0)
+                f.pad(self.as_str())
             }
         }
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
         impl FromStr for $name {
@@ -154,12 +211,7 @@ macro_rules! name_traits {
         }
         impl From<$name> for String {
             fn from(name: $name) -> String {
-                name.0.as_ref().to_owned()
-            }
-        }
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
+                name.as_str().to_owned()
             }
         }
     };

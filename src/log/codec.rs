@@ -9,10 +9,9 @@
 
 use super::stored::{StoredName, StoredRecordV1};
 use super::{ENTRY_BYTES_MAX, Payload};
-use crate::ids::{BrokerId, BundleId, KeyRange, Namespace};
+use crate::ids::{BrokerId, BundleId, IdMap, KeyRange, Namespace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Why bytes are no value, or a value cannot become bytes.
@@ -108,10 +107,23 @@ pub(crate) fn from_bytes<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Resul
             extra: bytes.len().saturating_sub(consumed),
         });
     }
-    if to_bytes(&value)? != bytes {
+    if canonical_len(&value)? != bytes.len() {
         return Err(Error::NotCanonical);
     }
     Ok(value)
+}
+
+/// How many bytes [`to_bytes`] writes. Bytes that decode to a value are the ones that are written
+/// for it exactly if there are as many of them.
+///
+/// For of all that the format is made of only an integer has several spellings: one byte, or a mark
+/// and two, four or eight. Each tag, length and number is such an integer or has a fixed width, and
+/// texts follow their lengths as they are. So two spellings of one value differ in the widths of
+/// some integers alone; the written one has the least width everywhere, and one that is wider
+/// somewhere is longer as a whole.
+fn canonical_len<T: Serialize>(value: &T) -> Result<usize, Error> {
+    let counted = bincode::serde::encode_into_std_write(value, &mut std::io::sink(), CONFIG);
+    counted.map_err(|_| Error::Malformed)
 }
 
 /// Writes a payload that stands alone.
@@ -168,14 +180,14 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 struct Numbers<T> {
     list: Vec<T>,
-    by_name: HashMap<T, u32>,
+    by_name: IdMap<T, u32>,
 }
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
         Self {
             list: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: IdMap::default(),
         }
     }
 }

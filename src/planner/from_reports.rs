@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// let text = r#"{ "name": "broker-1:8080", "cpu": { "usage": 400, "limit": 800 } }"#;
 /// let reading = read(&mut serde_json::Deserializer::from_str(text))?;
 /// let load = ClusterLoad::from(&merge([reading], None)?);
-/// let cpu = load.brokers["broker-1:8080"].cpu;
+/// let cpu = load.brokers[&"broker-1:8080".parse()?].cpu;
 /// assert_eq!(cpu.and_then(|cpu| cpu.ratio()), Some(0.5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -73,6 +73,7 @@ impl From<reports::BundleStats> for BundleLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::BrokerId;
     use crate::reports::{Traffic, merge, read};
 
     #[test]
@@ -124,7 +125,7 @@ mod tests {
             preallocated: BTreeMap::new(),
             smoothed: None,
         };
-        assert_eq!(load.brokers["b:1"], expected);
+        assert_eq!(load.brokers[&BrokerId::new("b:1").unwrap()], expected);
         assert_eq!(load.brokers.len(), 1);
     }
 }

@@ -194,9 +194,12 @@ impl Protocol {
     /// The bundles that this session holds, in order.
     pub fn held(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
         let holder = self.session();
-        holder
-            .into_iter()
-            .flat_map(|holder| self.table.held_by(&holder).collect::<Vec<_>>())
+        let mut held: Vec<_> = holder
+            .iter()
+            .flat_map(|holder| self.table.held_by(holder))
+            .collect();
+        held.sort_unstable_by_key(|(bundle, _)| *bundle);
+        held.into_iter()
     }
 
     fn take(&mut self, input: Input) {

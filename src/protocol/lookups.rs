@@ -95,6 +95,17 @@ impl Protocol {
         }
     }
 
+    /// Who serves a bundle, if a look-up would be answered with a broker at once. Reads alone: many
+    /// may ask this beside each other.
+    #[must_use]
+    pub fn served_now(&self, bundle: &BundleId) -> Option<Answer> {
+        if self.closing.is_some() || !self.reads() || !self.caught_up {
+            return None;
+        }
+        let answer = self.server_of(bundle, self.table.get(bundle)?)?;
+        matches!(answer, Answer::Served { .. }).then_some(answer)
+    }
+
     pub(super) fn check_look_ups(&mut self, bundle: &BundleId) {
         for (ticket, question) in self.look_ups.take_waiting(bundle) {
             self.look_up(ticket, question);

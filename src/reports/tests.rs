@@ -1,6 +1,7 @@
 //! Reports as brokers really write them: each oddity has one defined result and one note.
 
 use super::*;
+use crate::ids::BrokerId;
 use crate::ids::{self, BundleId};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -430,7 +431,7 @@ fn of_two_claims_the_newer_report_counts_whatever_the_order() {
     let merged = merge([a.clone(), b.clone()], None).unwrap();
     assert_eq!(merged, merge([b, a], None).unwrap());
     let owned = |broker: &str| -> Vec<_> {
-        merged.reports[broker]
+        merged.reports[&BrokerId::new(broker).unwrap()]
             .bundles
             .keys()
             .map(BundleId::to_string)
@@ -445,7 +446,11 @@ fn of_two_claims_the_newer_report_counts_whatever_the_order() {
     assert_eq!(texts, [expected]);
     // Between equally old reports the names decide.
     let tie = [reading("b:1", 5, &[UPPER]), reading("a:1", 5, &[UPPER])];
-    assert!(merge(tie, None).unwrap().reports["b:1"].bundles.is_empty());
+    assert!(
+        merge(tie, None).unwrap().reports[&BrokerId::new("b:1").unwrap()]
+            .bundles
+            .is_empty()
+    );
 }
 
 #[test]
@@ -455,7 +460,7 @@ fn of_two_reports_of_a_broker_the_newer_counts_whatever_the_order() {
     let same_time = reading("a:1", 3_500, &[LOWER]);
     let merged = merge([old.clone(), new.clone()], None).unwrap();
     assert_eq!(merged, merge([new.clone(), old], None).unwrap());
-    assert_eq!(merged.reports["a:1"], new.report);
+    assert_eq!(merged.reports[&BrokerId::new("a:1").unwrap()], new.report);
     let expected = "a:1: another report of this broker counts; this one, 2.5 s older, left out";
     assert_eq!(merged.notes[0].to_string(), expected);
     let both = merge([new.clone(), same_time.clone()], None).unwrap();

@@ -253,13 +253,22 @@ fn resolve_changes(
         rows.push((change.bundle.clone(), after));
         rows.extend(births.into_iter().flatten());
     }
-    let mut seen = HashSet::with_capacity(rows.len());
-    if let Some((twice, _)) = rows.iter().find(|(bundle, _)| !seen.insert(bundle)) {
+    if let Some(twice) = find_twice(&rows) {
         return Err(Rejection::DuplicateBundle {
             bundle: twice.clone(),
         });
     }
     Ok(Accepted { rows, fact: None })
+}
+
+/// A bundle that an entry would change twice.
+fn find_twice(rows: &[(BundleId, Option<Row>)]) -> Option<&BundleId> {
+    if rows.len() == 1 {
+        return None;
+    }
+    let mut seen = HashSet::with_capacity(rows.len());
+    let mut bundles = rows.iter().map(|(bundle, _)| bundle);
+    bundles.find(|bundle| !seen.insert(*bundle))
 }
 
 /// The children that a finished split brings into being: what the splitting record says, owned by

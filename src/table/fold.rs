@@ -3,12 +3,12 @@
 use super::digest::Digest;
 use super::error::Error;
 use super::index::Indexes;
-use crate::ids::{BrokerId, BundleId, Epoch, Holder, KeyRange, Namespace, Position, SessionToken};
+use super::rows::{Rows, SlotId};
+use crate::ids::{BrokerId, BundleId, Epoch, Holder, IdMap, Namespace, Position, SessionToken};
 use crate::state::{
     Accepted, COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
     resolve_entry,
 };
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 /// Ownership as the log says it is, up to a position.
@@ -39,9 +39,9 @@ use std::ops::Bound;
 #[derive(Clone, Debug)]
 pub struct Table {
     facts: Facts,
-    /// By namespace and range. A deleted parent stands beside its children; nothing else overlaps.
-    rows: BTreeMap<Namespace, BTreeMap<KeyRange, (BundleId, Row)>>,
-    row_count: usize,
+    /// The sessions of the facts, found by hash.
+    sessions: IdMap<BrokerId, SessionToken>,
+    rows: Rows,
     indexes: Indexes,
     /// The next position to read: everything below it is in the rows and facts.
     next: Position,
@@ -74,8 +74,8 @@ impl Default for Table {
     fn default() -> Self {
         Self {
             facts: Facts::default(),
-            rows: BTreeMap::new(),
-            row_count: 0,
+            sessions: IdMap::default(),
+            rows: Rows::default(),
             indexes: Indexes::default(),
             next: Position::ZERO.next(),
         }
@@ -99,12 +99,16 @@ impl Table {
     ) -> Result<Self, Error> {
         check_rules(facts.rules_version)?;
         let mut table = Self {
+            sessions: facts.sessions.clone().into_iter().collect(),
             facts,
             next: horizon,
             ..Self::default()
         };
+        for (namespace, phase) in &table.facts.namespaces {
+            table.rows.set_phase(namespace, Some(*phase));
+        }
         for (bundle, row) in rows {
-            if !table.facts.namespaces.contains_key(bundle.namespace()) {
+            if table.rows.phase(bundle.namespace()).is_none() {
                 return Err(Error::Stray { bundle });
             }
             if row.version >= horizon {
@@ -138,7 +142,7 @@ impl Table {
             check_rules(*version)?;
         }
         self.next = position.next();
-        self.facts.note_author(&entry.author, entry.epoch);
+        self.note_author(entry);
         let accepted = match verdict {
             Ok(accepted) => accepted,
             Err(rejection) => {
@@ -150,6 +154,9 @@ impl Table {
             }
         };
         self.facts.apply(position, &accepted);
+        if let Some(fact) = &accepted.fact {
+            self.begin(fact);
+        }
         let changes = accepted.rows.into_iter().map(|(bundle, after)| {
             let before = self.set(&bundle, after.clone());
             RowChange {
@@ -159,11 +166,40 @@ impl Table {
             }
         });
         let outcome = Ok(changes.collect());
+        if let Some(Fact::NamespaceEnded(namespace)) = &accepted.fact {
+            self.rows.set_phase(namespace, None);
+        }
         Ok(Some(Applied {
             position,
             outcome,
             fact: accepted.fact,
         }))
+    }
+
+    /// Remembers the author's session and epoch. Most authors say nothing new about themselves.
+    fn note_author(&mut self, entry: &Entry) {
+        let Holder { broker, session } = &entry.author;
+        let known = self.sessions.get(broker).copied();
+        if known == Some(*session) && entry.epoch.is_none_or(|epoch| epoch <= self.facts.epoch) {
+            return;
+        }
+        self.facts.note_author(&entry.author, entry.epoch);
+        if known < Some(*session) {
+            self.sessions.insert(broker.clone(), *session);
+        }
+    }
+
+    /// Takes in a fact as far as it comes before the rows that it is about.
+    fn begin(&mut self, fact: &Fact) {
+        match fact {
+            Fact::NamespaceCreated(namespace) => {
+                self.rows.set_phase(namespace, Some(Phase::Live));
+            }
+            Fact::NamespaceMarked(namespace) => {
+                self.rows.set_phase(namespace, Some(Phase::BeingDeleted));
+            }
+            Fact::NamespaceEnded(_) | Fact::LeaderStarted(_) | Fact::RulesRaised(_) => {}
+        }
     }
 
     /// Passes over a position that holds no entry.
@@ -186,92 +222,77 @@ impl Table {
     /// The row of a bundle.
     #[must_use]
     pub fn get(&self, bundle: &BundleId) -> Option<&Row> {
-        self.rows
-            .get(bundle.namespace())?
-            .get(&bundle.range())
-            .map(|(_, row)| row)
+        let (_, row) = self.rows.row(self.rows.slot(bundle)?)?;
+        Some(row)
     }
 
     /// The bundle that holds a key, and its row; none if the namespace does not exist.
     #[must_use]
     pub fn at_key(&self, namespace: &Namespace, key: u32) -> Option<(&BundleId, &Row)> {
-        let rows = self.rows.get(namespace)?;
-        let last = KeyRange::new(key, u32::MAX).unwrap_or(KeyRange::FULL);
-        let below = if key == u32::MAX {
-            rows.range(..)
-        } else {
-            rows.range(..=last)
-        };
-        // Of several with one lower bound only the narrowest is not deleted, and it comes first in
-        // order.
-        below
-            .rev()
-            .map(|(_, (bundle, row))| (bundle, row))
-            .find(|(bundle, row)| {
-                row.record.state() != State::Deleted && bundle.range().contains(key)
-            })
+        self.rows.at_key(namespace, key)
     }
 
     /// All rows, by namespace and range.
     pub fn rows(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.rows
-            .values()
-            .flat_map(BTreeMap::values)
-            .map(|(bundle, row)| (bundle, row))
+        self.rows_after(None)
     }
 
     /// The rows that come after a bundle, or all of them, by namespace and range.
     pub fn rows_after(&self, last: Option<&BundleId>) -> impl Iterator<Item = (&BundleId, &Row)> {
         let beyond = |last: &BundleId| (Bound::Excluded(last.range()), Bound::Unbounded);
-        let same = last.and_then(|last| Some(self.rows.get(last.namespace())?.range(beyond(last))));
+        let same = last.map(|last| self.rows.of(last.namespace(), beyond(last)));
         let namespaces = match last {
             Some(last) => Bound::Excluded(last.namespace()),
             None => Bound::Unbounded,
         };
         let later = self
-            .rows
+            .facts
+            .namespaces
             .range::<Namespace, _>((namespaces, Bound::Unbounded));
         same.into_iter()
-            .chain(later.map(|(_, rows)| rows.range(..)))
             .flatten()
-            .map(|(_, (bundle, row))| (bundle, row))
+            .chain(later.flat_map(|(namespace, _)| self.rows.of(namespace, ..)))
     }
 
     /// How many rows there are.
     #[must_use]
     pub fn row_count(&self) -> usize {
-        self.row_count
+        self.rows.count()
     }
 
-    /// The bundles that a session holds, in order: it owns, releases or splits them.
+    /// The bundles that a session holds: it owns, releases or splits them. In no order, but equal
+    /// histories give equal orders.
     pub fn held_by(&self, holder: &Holder) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.held.get(holder))
+        self.in_slots(self.indexes.held.get(holder))
     }
 
     /// The sessions that hold bundles, in order.
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
-        self.indexes.held.keys()
+        let mut holders: Vec<_> = self.indexes.held.keys().collect();
+        holders.sort_unstable();
+        holders.into_iter()
     }
 
-    /// The bundles that are to go to a broker, in order.
+    /// The bundles that are to go to a broker, in an order as that of [`Self::held_by`].
     pub fn destined_to(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.destined.get(broker))
+        self.in_slots(self.indexes.destined.get(broker))
     }
 
-    /// The bundles that somebody has a step to finish with, in order.
+    /// The bundles that somebody has a step to finish with, in an order as that of
+    /// [`Self::held_by`].
     pub fn in_flight(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.in_flight.iter())
+        self.in_slots(self.indexes.in_flight())
     }
 
-    /// The parents that wait for their removal, in order.
+    /// The parents that wait for their removal, in an order as that of [`Self::held_by`].
     pub fn deleted(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.with_rows(self.indexes.deleted.iter())
+        self.in_slots(self.indexes.deleted())
     }
 
     /// One number for all of it: equal for equal tables.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of(&self.facts, self.rows())
+        Digest::of(&self.facts, self.rows.all())
     }
 
     /// The net changes that lead from this table to a later one, by namespace and range: removals,
@@ -309,13 +330,8 @@ impl Table {
                 namespace: namespace.clone(),
                 key,
             };
-            let rows = self
-                .rows
-                .get(namespace)
-                .into_iter()
-                .flat_map(BTreeMap::values);
             let mut next = 0;
-            for (bundle, row) in rows {
+            for (bundle, row) in self.rows.of(namespace, ..) {
                 if row.record.state() == State::Deleted {
                     continue;
                 }
@@ -331,31 +347,22 @@ impl Table {
         Ok(())
     }
 
-    fn with_rows<'a>(
+    fn in_slots<'a>(
         &'a self,
-        bundles: impl Iterator<Item = &'a BundleId>,
+        slots: &'a [SlotId],
     ) -> impl Iterator<Item = (&'a BundleId, &'a Row)> {
-        bundles.filter_map(|bundle| self.get(bundle).map(|row| (bundle, row)))
+        slots.iter().filter_map(|slot| self.rows.row(*slot))
     }
 
     /// Puts a row in its place, or takes it away, and gives what was there.
     fn set(&mut self, bundle: &BundleId, row: Option<Row>) -> Option<Row> {
-        let range = bundle.range();
-        let rows = self.rows.entry(bundle.namespace().clone()).or_default();
-        let before = match &row {
-            Some(row) => rows.insert(range, (bundle.clone(), row.clone())),
-            None => rows.remove(&range),
+        let (slot, before) = match (self.rows.slot(bundle), &row) {
+            (Some(slot), Some(row)) => (slot, self.rows.replace(slot, row.clone())),
+            (Some(slot), None) => (slot, self.rows.remove(slot)),
+            (None, Some(row)) => (self.rows.insert(bundle, row.clone())?, None),
+            (None, None) => return None,
         };
-        if rows.is_empty() {
-            self.rows.remove(bundle.namespace());
-        }
-        let before = before.map(|(_, row)| row);
-        match (&before, &row) {
-            (None, Some(_)) => self.row_count += 1,
-            (Some(_), None) => self.row_count -= 1,
-            _ => {}
-        }
-        self.indexes.update(bundle, before.as_ref(), row.as_ref());
+        self.indexes.update(slot, before.as_ref(), row.as_ref());
         before
     }
 }
@@ -376,7 +383,7 @@ impl View for Table {
     }
 
     fn namespace(&self, namespace: &Namespace) -> Option<Phase> {
-        self.facts.namespaces.get(namespace).copied()
+        self.rows.phase(namespace)
     }
 
     fn covering(&self, bundle: &BundleId) -> Vec<BundleId> {
@@ -399,16 +406,11 @@ impl View for Table {
         &'a self,
         namespace: &Namespace,
     ) -> Box<dyn Iterator<Item = (&'a BundleId, &'a Row)> + 'a> {
-        let rows = self
-            .rows
-            .get(namespace)
-            .into_iter()
-            .flat_map(BTreeMap::values);
-        Box::new(rows.map(|(bundle, row)| (bundle, row)))
+        Box::new(self.rows.of(namespace, ..))
     }
 
     fn session_of(&self, broker: &BrokerId) -> Option<SessionToken> {
-        self.facts.sessions.get(broker).copied()
+        self.sessions.get(broker).copied()
     }
 
     fn epoch(&self) -> Epoch {

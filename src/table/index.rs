@@ -1,82 +1,138 @@
-//! Sets of bundles kept beside the rows, so that no duty has to scan the table.
+//! Sets of rows kept beside them, so that no duty has to scan the table.
 
-use crate::ids::{BrokerId, BundleId, Holder};
+use super::rows::SlotId;
+use crate::ids::{BrokerId, Holder, IdMap};
 use crate::state::{Row, State};
-use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 
-/// Which bundles a session holds, which a broker is to get, which are in flight, and which are
+/// Which rows a session holds, which a broker is to get, which are in flight, and which are
 /// deleted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Indexes {
     pub(super) held: Sets<Holder>,
     pub(super) destined: Sets<BrokerId>,
-    pub(super) in_flight: BTreeSet<BundleId>,
-    pub(super) deleted: BTreeSet<BundleId>,
+    /// By whether somebody has a step to finish, or the row is that of a deleted parent.
+    aging: Sets<Aging>,
 }
 
-/// Sets of bundles by a key; an empty set is not kept.
+/// What a row waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Aging {
+    /// That somebody finishes a step.
+    InFlight,
+    /// That it is removed.
+    Deleted,
+}
+
+/// Sets of slots by a key, of which each slot is in one at most. An empty set is not kept.
+///
+/// A slot is found in its set by its place there, and the last one takes the place of one that
+/// goes: the order of a set means nothing, but equal histories give equal orders.
 #[derive(Clone, Debug)]
-pub(super) struct Sets<K>(BTreeMap<K, BTreeSet<BundleId>>);
+pub(super) struct Sets<K> {
+    sets: IdMap<K, Vec<SlotId>>,
+    /// For each slot its place in the set that it is in.
+    places: Vec<u32>,
+}
 
 impl<K> Default for Sets<K> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self {
+            sets: IdMap::default(),
+            places: Vec::new(),
+        }
     }
 }
 
-impl<K: Ord + Clone> Sets<K> {
-    pub(super) fn get(&self, key: &K) -> impl Iterator<Item = &BundleId> {
-        self.0.get(key).into_iter().flatten()
+impl<K: Eq + Hash + Clone> Sets<K> {
+    pub(super) fn get(&self, key: &K) -> &[SlotId] {
+        self.sets.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// The keys, in no order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
-        self.0.keys()
+        self.sets.keys()
     }
 
-    /// Moves a bundle from the set of one key to that of another.
-    fn shift(&mut self, bundle: &BundleId, before: Option<&K>, after: Option<&K>) {
+    /// Moves a slot from the set of one key to that of another.
+    fn shift(&mut self, slot: SlotId, before: Option<&K>, after: Option<&K>) {
         if before == after {
             return;
         }
-        if let Some(key) = before
-            && let Some(set) = self.0.get_mut(key)
-        {
-            set.remove(bundle);
-            if set.is_empty() {
-                self.0.remove(key);
-            }
+        if let Some(key) = before {
+            self.remove(slot, key);
         }
         if let Some(key) = after {
-            self.0
-                .entry(key.clone())
-                .or_default()
-                .insert(bundle.clone());
+            self.insert(slot, key);
+        }
+    }
+
+    fn insert(&mut self, slot: SlotId, key: &K) {
+        let set = match self.sets.get_mut(key) {
+            Some(set) => set,
+            None => self.sets.entry(key.clone()).or_default(),
+        };
+        let index = slot as usize;
+        if index >= self.places.len() {
+            self.places.resize(index + 1, 0);
+        }
+        if let Some(place) = self.places.get_mut(index) {
+            *place = set.len() as u32;
+        }
+        set.push(slot);
+    }
+
+    fn remove(&mut self, slot: SlotId, key: &K) {
+        let (Some(set), Some(&place)) = (self.sets.get_mut(key), self.places.get(slot as usize))
+        else {
+            return;
+        };
+        assert_eq!(
+            set.get(place as usize),
+            Some(&slot),
+            "a slot is in its place"
+        );
+        set.swap_remove(place as usize);
+        if let Some(&moved) = set.get(place as usize)
+            && let Some(its) = self.places.get_mut(moved as usize)
+        {
+            *its = place;
+        }
+        if set.is_empty() {
+            self.sets.remove(key);
         }
     }
 }
 
 impl Indexes {
-    /// Follows a row from what it was to what it is.
-    pub(super) fn update(&mut self, bundle: &BundleId, before: Option<&Row>, after: Option<&Row>) {
-        let holder = |row: Option<&Row>| row.and_then(|row| row.record.holder()).cloned();
-        self.held
-            .shift(bundle, holder(before).as_ref(), holder(after).as_ref());
-        let destination = |row: Option<&Row>| row.and_then(|row| row.record.destination()).cloned();
-        self.destined.shift(
-            bundle,
-            destination(before).as_ref(),
-            destination(after).as_ref(),
-        );
-        let state = Row::state_of(after);
-        keep(&mut self.in_flight, bundle, state.is_in_flight());
-        keep(&mut self.deleted, bundle, state == State::Deleted);
+    pub(super) fn in_flight(&self) -> &[SlotId] {
+        self.aging.get(&Aging::InFlight)
+    }
+
+    pub(super) fn deleted(&self) -> &[SlotId] {
+        self.aging.get(&Aging::Deleted)
+    }
+
+    /// Follows the row of a slot from what it was to what it is.
+    pub(super) fn update(&mut self, slot: SlotId, before: Option<&Row>, after: Option<&Row>) {
+        fn holder(row: Option<&Row>) -> Option<&Holder> {
+            row?.record.holder()
+        }
+        fn destination(row: Option<&Row>) -> Option<&BrokerId> {
+            row?.record.destination()
+        }
+        self.held.shift(slot, holder(before), holder(after));
+        self.destined
+            .shift(slot, destination(before), destination(after));
+        let (before, after) = (aging(before), aging(after));
+        self.aging.shift(slot, before.as_ref(), after.as_ref());
     }
 }
 
-fn keep(set: &mut BTreeSet<BundleId>, bundle: &BundleId, member: bool) {
-    if member {
-        set.insert(bundle.clone());
-    } else {
-        set.remove(bundle);
+fn aging(row: Option<&Row>) -> Option<Aging> {
+    match Row::state_of(row) {
+        state if state.is_in_flight() => Some(Aging::InFlight),
+        State::Deleted => Some(Aging::Deleted),
+        _ => None,
     }
 }

@@ -12,6 +12,7 @@ mod feed;
 mod fold;
 mod index;
 mod reader;
+mod rows;
 
 pub use digest::Digest;
 pub use error::Error;

@@ -27,17 +27,18 @@ pub(crate) struct Step {
 }
 
 pub(crate) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(), count)
+}
+
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let number = || 0..1_usize << 20;
     let step = (number(), number(), number(), 0..100_u8, 0..3_u64);
-    vec(step, count).prop_map(|steps| {
-        let step = |(pick, act, detail, spoil, gap)| Step {
-            pick,
-            act,
-            detail,
-            spoil,
-            gap,
-        };
-        steps.into_iter().map(step).collect()
+    step.prop_map(|(pick, act, detail, spoil, gap)| Step {
+        pick,
+        act,
+        detail,
+        spoil,
+        gap,
     })
 }
 
@@ -86,6 +87,11 @@ impl World {
             position,
             ..Self::default()
         }
+    }
+
+    /// Leaves out what stands before a position: something else was written there.
+    pub(crate) fn pass(&mut self, next: u64) {
+        self.position = self.position.max(next - 1);
     }
 
     /// All of a history.

@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "not every test uses every one")]
 
 pub(crate) mod book;
+pub(crate) mod fences;
 pub(crate) mod history;
 pub(crate) mod model;
 mod spoil;

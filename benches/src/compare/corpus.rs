@@ -16,7 +16,8 @@ const BROKER_COUNT: usize = 100;
 /// Bundles of a hundred namespaces.
 #[must_use]
 pub fn bundles(count: usize) -> Vec<BundleId> {
-    let namespace_count = 100.min(count);
+    // Each has two at least.
+    let namespace_count = (count / 2).clamp(1, 100);
     let parts = u32::try_from(count.div_ceil(namespace_count)).unwrap();
     let namespaces = (0..namespace_count)
         .map(|index| Namespace::new(format!("tenant-{:02}/app-{index:04}", index % 10)).unwrap());

@@ -52,7 +52,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// let mut shedder = AvgShedder::new(Config::default())?;
 /// let plan = shedder.plan(&load, &Constraints::default());
 /// assert!(plan.moves.is_empty());
-/// let stopped = plan.brokers["a"].stopped.as_ref().map(ToString::to_string);
+/// let stopped = plan.brokers[&"a".parse()?].stopped.as_ref().map(ToString::to_string);
 /// assert_eq!(
 ///     stopped.as_deref(),
 ///     Some("too few hits in a row: 1 of 8 over the low threshold, 1 of 2 over the high one")

@@ -1,28 +1,16 @@
 //! `deedbook log generate`: a log to try things on, as large as wanted.
 
-use crate::history::{History, Shape, broker_name};
+use crate::history::{Shape, write_log};
 use crate::output::{Output, count};
 use crate::watch::Watch;
 use crate::{Error, Status};
 use clap::Args;
-use deedbook::ids::{Epoch, Holder, Position, SessionToken};
 use deedbook::log::file::{Durability, FileLog};
-use deedbook::log::{Append, AppendError, AppendResult, EventLog, Guard, Member, MemberLog};
-use deedbook::pending::Pending;
-use deedbook::state::Entry;
 use serde::Serialize;
-use std::collections::VecDeque;
 use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-
-/// How many appends may be on their way at once.
-const IN_FLIGHT_MAX: usize = 4_096;
-
-/// After how many entries the progress is shown, and an interrupt is looked for.
-const ENTRIES_A_LOOK: u64 = 8_192;
 
 /// Writes a log of made-up changes, some of them wrong, for tests and measurements.
 ///
@@ -77,11 +65,13 @@ impl Generate {
     ) -> Result<Status, Error> {
         self.check_folder()?;
         let log = FileLog::builder(&self.dir).durability(Durability::Never);
-        let mut writer = Appender::new(log.open()?);
-        let (brokers, epoch) = self.members(&mut writer)?;
-        let mut history = History::new(self.shape(), brokers, epoch);
-        let written = self.write(&mut writer, &mut history)?;
-        writer.finish()?;
+        let log = log.open()?;
+        let watch = Watch::records(self.changes);
+        let history = write_log(&log, self.shape(), |left| {
+            watch.at(self.changes.saturating_sub(left)).is_ok()
+        })?;
+        drop(watch);
+        log.close();
         let left = history.left();
         if left > 0 {
             let _ = writeln!(err, "interrupted: {} not written", count(left, "change"));
@@ -92,7 +82,7 @@ impl Generate {
             next: table.next().get(),
             rows: table.row_count(),
             namespaces: table.facts().namespaces.len(),
-            accepted: written - history.rejected(),
+            accepted: history.accepted(),
             rejected: history.rejected(),
             seed: self.seed,
         })?;
@@ -119,93 +109,6 @@ impl Generate {
             let path = self.dir.clone();
             return Err(Error::FolderInUse { path });
         }
-        Ok(())
-    }
-
-    /// Brings the brokers in, of which the first leads.
-    fn members(&self, writer: &mut Appender) -> Result<(Vec<Holder>, Epoch), Error> {
-        let mut brokers = Vec::new();
-        for number in 0..self.brokers {
-            let broker = broker_name(number);
-            let joined = writer.member(Member::Joined {
-                broker: broker.clone(),
-            })?;
-            brokers.push(Holder::new(broker, SessionToken::at(joined)));
-        }
-        let session = brokers.first().map(|holder| holder.session);
-        let session = session.unwrap_or_default();
-        let epoch = Epoch::at(writer.member(Member::Elected { session })?);
-        Ok((brokers, epoch))
-    }
-
-    /// Writes the entries, and says how many: all, unless somebody wants no more.
-    fn write(&self, writer: &mut Appender, history: &mut History) -> Result<u64, Error> {
-        let watch = Watch::records(history.left());
-        let mut written = 0;
-        while let Some(entry) = history.next(writer.next)? {
-            writer.entry(entry)?;
-            written += 1;
-            if written % ENTRIES_A_LOOK == 0 && watch.at(written).is_err() {
-                break;
-            }
-        }
-        Ok(written)
-    }
-}
-
-/// Appends to a log that nobody else writes, without waiting for each answer.
-struct Appender {
-    log: FileLog,
-    /// Where the next record will stand: positions of this engine are contiguous.
-    next: Position,
-    in_flight: VecDeque<(Position, Pending<AppendResult>)>,
-}
-
-impl Appender {
-    fn new(log: FileLog) -> Self {
-        Self {
-            next: log.end(),
-            log,
-            in_flight: VecDeque::new(),
-        }
-    }
-
-    fn member(&mut self, member: Member) -> Result<Position, Error> {
-        let pending = self.log.append_member(member);
-        self.sent(pending)
-    }
-
-    fn entry(&mut self, entry: Entry) -> Result<Position, Error> {
-        let pending = self.log.append(Append {
-            entry: Arc::new(entry),
-            guard: Guard::None,
-        });
-        self.sent(pending)
-    }
-
-    fn sent(&mut self, pending: Pending<AppendResult>) -> Result<Position, Error> {
-        let position = self.next;
-        self.in_flight.push_back((position, pending));
-        self.next = position.next();
-        self.wait(IN_FLIGHT_MAX)?;
-        Ok(position)
-    }
-
-    /// Waits until at most so many are on their way.
-    fn wait(&mut self, count: usize) -> Result<(), Error> {
-        while self.in_flight.len() > count
-            && let Some((expected, pending)) = self.in_flight.pop_front()
-        {
-            let appended = pending.wait().unwrap_or(Err(AppendError::Unknown))?;
-            assert_eq!(appended.position, expected, "nobody else writes here");
-        }
-        Ok(())
-    }
-
-    /// Waits for all answers, and syncs.
-    fn finish(mut self) -> Result<(), Error> {
-        self.wait(0)?;
-        self.log.close();
         Ok(())
     }
 }

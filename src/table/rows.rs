@@ -1,0 +1,166 @@
+//! Where rows are: slots with dense numbers, found by bundle or by key.
+
+use crate::ids::{BundleId, IdMap, KeyRange, Namespace, id_hash};
+use crate::state::{Phase, Row, State};
+use hashbrown::HashTable;
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeBounds};
+
+/// The number of a slot. A bundle keeps it as long as it has a row.
+pub(super) type SlotId = u32;
+
+/// All rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    slots: Vec<Slot>,
+    /// Slots without a row, to be used again.
+    vacant: Vec<SlotId>,
+    /// The slots with a row, by the hash of the bundle.
+    by_bundle: HashTable<SlotId>,
+    spaces: IdMap<Namespace, Space>,
+}
+
+/// The place of a row: one line of the processor's cache.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Slot(Option<(BundleId, Row)>);
+
+const _: () = assert!(
+    size_of::<Slot>() == 64,
+    "a row fits into one line of the cache"
+);
+
+/// A namespace: how far it is in its life, and where the rows of its bundles are.
+#[derive(Clone, Debug)]
+struct Space {
+    phase: Phase,
+    /// By range. A deleted parent stands beside its children; nothing else overlaps.
+    ranges: BTreeMap<KeyRange, SlotId>,
+}
+
+/// How many slots more are made, at least, when there are no more; else an eighth of all.
+const SLOTS_MORE_MIN: usize = 64;
+
+impl Rows {
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
+
+    /// Where a namespace is in its life; none if it does not exist.
+    pub(super) fn phase(&self, namespace: &Namespace) -> Option<Phase> {
+        self.spaces.get(namespace).map(|space| space.phase)
+    }
+
+    /// The slot of a bundle's row.
+    pub(super) fn slot(&self, bundle: &BundleId) -> Option<SlotId> {
+        let is_it = |slot: &SlotId| self.row(*slot).is_some_and(|(found, _)| found == bundle);
+        self.by_bundle.find(id_hash(bundle), is_it).copied()
+    }
+
+    /// The row in a slot.
+    pub(super) fn row(&self, slot: SlotId) -> Option<(&BundleId, &Row)> {
+        let (bundle, row) = self.slots.get(slot as usize)?.0.as_ref()?;
+        Some((bundle, row))
+    }
+
+    /// The bundle that holds a key, and its row.
+    pub(super) fn at_key(&self, namespace: &Namespace, key: u32) -> Option<(&BundleId, &Row)> {
+        let ranges = &self.spaces.get(namespace)?.ranges;
+        let below = match KeyRange::new(key, u32::MAX) {
+            Ok(last) => ranges.range(..=last),
+            Err(_) => ranges.range(..),
+        };
+        // Of several with one lower bound only the narrowest is not deleted, and it comes first in
+        // order.
+        below
+            .rev()
+            .filter_map(|(_, slot)| self.row(*slot))
+            .find(|(bundle, row)| {
+                row.record.state() != State::Deleted && bundle.range().contains(key)
+            })
+    }
+
+    /// All rows, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
+        let taken = self.slots.iter().filter_map(|slot| slot.0.as_ref());
+        taken.map(|(bundle, row)| (bundle, row))
+    }
+
+    /// The rows of a namespace from one range to another, in order.
+    pub(super) fn of<'a, R: RangeBounds<KeyRange>>(
+        &'a self,
+        namespace: &Namespace,
+        ranges: R,
+    ) -> impl Iterator<Item = (&'a BundleId, &'a Row)> + use<'a, R> {
+        let space = self.spaces.get(namespace).into_iter();
+        let bounds: (Bound<KeyRange>, Bound<KeyRange>) =
+            (ranges.start_bound().cloned(), ranges.end_bound().cloned());
+        space
+            .flat_map(move |space| space.ranges.range(bounds))
+            .filter_map(|(_, slot)| self.row(*slot))
+    }
+
+    /// Says where a namespace is in its life; with none, it is gone, and its rows are, too.
+    pub(super) fn set_phase(&mut self, namespace: &Namespace, phase: Option<Phase>) {
+        match (phase, self.spaces.get_mut(namespace)) {
+            (Some(phase), Some(space)) => space.phase = phase,
+            (Some(phase), None) => {
+                let ranges = BTreeMap::new();
+                self.spaces
+                    .insert(namespace.clone(), Space { phase, ranges });
+            }
+            (None, _) => _ = self.spaces.remove(namespace),
+        }
+    }
+
+    /// Puts another row in the place of one, and gives what was there.
+    pub(super) fn replace(&mut self, slot: SlotId, row: Row) -> Option<Row> {
+        let (_, kept) = self.slots.get_mut(slot as usize)?.0.as_mut()?;
+        Some(std::mem::replace(kept, row))
+    }
+
+    /// Puts in the row of a bundle that has none, and gives its slot. The namespace exists.
+    pub(super) fn insert(&mut self, bundle: &BundleId, row: Row) -> Option<SlotId> {
+        let space = self.spaces.get_mut(bundle.namespace())?;
+        let content = Slot(Some((bundle.clone(), row)));
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                *self.slots.get_mut(slot as usize)? = content;
+                slot
+            }
+            None => {
+                let slot = SlotId::try_from(self.slots.len()).ok()?;
+                if self.slots.len() == self.slots.capacity() {
+                    let more = SLOTS_MORE_MIN.max(self.slots.len() / 8);
+                    self.slots.reserve_exact(more);
+                }
+                self.slots.push(content);
+                slot
+            }
+        };
+        space.ranges.insert(bundle.range(), slot);
+        let slots = &self.slots;
+        self.by_bundle.insert_unique(id_hash(bundle), slot, |slot| {
+            let slot = slots.get(*slot as usize).and_then(|slot| slot.0.as_ref());
+            slot.map_or(0, |(bundle, _)| id_hash(bundle))
+        });
+        Some(slot)
+    }
+
+    /// Takes a row away, and gives what was there.
+    pub(super) fn remove(&mut self, slot: SlotId) -> Option<Row> {
+        let (bundle, row) = self.slots.get_mut(slot as usize)?.0.take()?;
+        if let Some(space) = self.spaces.get_mut(bundle.namespace()) {
+            space.ranges.remove(&bundle.range());
+        }
+        if let Ok(entry) = self
+            .by_bundle
+            .find_entry(id_hash(&bundle), |kept| *kept == slot)
+        {
+            entry.remove();
+        }
+        self.vacant.push(slot);
+        Some(row)
+    }
+}
