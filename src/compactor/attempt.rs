@@ -203,6 +203,7 @@ impl Attempt {
                 Some(FeedItem::Tail(TailItem::CaughtUp { .. })) => return self.begin(replay.1),
                 Some(FeedItem::Tail(TailItem::Payload { position, payload })) => match payload {
                     Payload::Entry(entry) => {
+                        feed.prepare(table);
                         table.apply(position, &entry)?;
                         self.report.entries_read += 1;
                     }

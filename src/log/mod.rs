@@ -196,6 +196,12 @@ pub trait Tail: Send + Debug {
 
     /// When this reader last had proof that it is attached to the log, by the clock of the log.
     fn live_at(&self) -> Tick;
+
+    /// What comes next, as far as it is at hand: for whoever can prepare for it. None is at hand
+    /// unless an engine says otherwise.
+    fn ahead(&self) -> Box<dyn Iterator<Item = &Payload> + '_> {
+        Box::new(std::iter::empty())
+    }
 }
 
 /// A snapshot to read.

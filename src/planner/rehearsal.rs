@@ -50,7 +50,7 @@ pub struct Rehearsed {
 /// let all = Strategy::ALL.map(|strategy| strategy.settings(Mode::Safe));
 /// for found in compare(&load, &Constraints::default(), all)? {
 ///     assert!(found.plan.moves.is_empty());
-///     assert!(found.plan.brokers["a"].stopped.is_some());
+///     assert!(found.plan.brokers[&"a".parse()?].stopped.is_some());
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

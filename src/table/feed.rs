@@ -57,7 +57,13 @@ pub struct Feed {
     next: Position,
     /// None until it was opened, and after it fell behind.
     tail: Option<Box<dyn Tail>>,
+    /// How many items are still to come for which a table has prepared.
+    prepared: usize,
 }
+
+/// For how many items a table prepares at a time: as many lines of its cache as a processor has
+/// on their way at once, and some more.
+const PREPARED_COUNT: usize = 32;
 
 impl Feed {
     /// Everything from `next` on, the next position to read. From the beginning on, the newest
@@ -68,6 +74,16 @@ impl Feed {
             log,
             next,
             tail: None,
+            prepared: 0,
+        }
+    }
+
+    /// Has a table prepare for what comes next, now and then. To be called once an item.
+    pub(crate) fn prepare(&mut self, table: &Table) {
+        if self.prepared > 0 {
+            self.prepared -= 1;
+        } else if let Some(tail) = &self.tail {
+            self.prepared = table.touch(tail.ahead().take(PREPARED_COUNT));
         }
     }
 

@@ -5,6 +5,7 @@ use super::error::Error;
 use super::index::Indexes;
 use super::rows::{Rows, SlotId};
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, IdMap, Namespace, Position, SessionToken};
+use crate::log::Payload;
 use crate::state::{
     Accepted, COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
     resolve_entry,
@@ -202,6 +203,25 @@ impl Table {
         }
     }
 
+    /// Looks at the rows that these entries are about, and says how many entries there are.
+    ///
+    /// Nothing comes of it but that the rows are in the processor's cache: one look depends on no
+    /// other, so that the processor waits for many of them at once, while an entry that is applied
+    /// has to wait for the one before it.
+    pub(super) fn touch<'a>(&self, payloads: impl Iterator<Item = &'a Payload>) -> usize {
+        let mut count = 0;
+        for payload in payloads {
+            count += 1;
+            let Payload::Entry(entry) = payload else {
+                continue;
+            };
+            for change in entry.changes() {
+                std::hint::black_box(Row::version_of(self.get(&change.bundle)));
+            }
+        }
+        count
+    }
+
     /// Passes over a position that holds no entry.
     pub fn skip(&mut self, position: Position) {
         self.next = self.next.max(position.next());
@@ -239,8 +259,7 @@ impl Table {
 
     /// The rows that come after a bundle, or all of them, by namespace and range.
     pub fn rows_after(&self, last: Option<&BundleId>) -> impl Iterator<Item = (&BundleId, &Row)> {
-        let beyond = |last: &BundleId| (Bound::Excluded(last.range()), Bound::Unbounded);
-        let same = last.map(|last| self.rows.of(last.namespace(), beyond(last)));
+        let same = last.map(|last| self.rows.of(last.namespace(), Some(last.range())));
         let namespaces = match last {
             Some(last) => Bound::Excluded(last.namespace()),
             None => Bound::Unbounded,
@@ -251,7 +270,7 @@ impl Table {
             .range::<Namespace, _>((namespaces, Bound::Unbounded));
         same.into_iter()
             .flatten()
-            .chain(later.flat_map(|(namespace, _)| self.rows.of(namespace, ..)))
+            .chain(later.flat_map(|(namespace, _)| self.rows.of(namespace, None)))
     }
 
     /// How many rows there are.
@@ -331,7 +350,7 @@ impl Table {
                 key,
             };
             let mut next = 0;
-            for (bundle, row) in self.rows.of(namespace, ..) {
+            for (bundle, row) in self.rows.of(namespace, None) {
                 if row.record.state() == State::Deleted {
                     continue;
                 }
@@ -406,7 +425,7 @@ impl View for Table {
         &'a self,
         namespace: &Namespace,
     ) -> Box<dyn Iterator<Item = (&'a BundleId, &'a Row)> + 'a> {
-        Box::new(self.rows.of(namespace, ..))
+        Box::new(self.rows.of(namespace, None))
     }
 
     fn session_of(&self, broker: &BrokerId) -> Option<SessionToken> {

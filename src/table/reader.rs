@@ -149,10 +149,13 @@ impl Reader {
                     self.table.skip(position);
                     ReaderEvent::Member { position, member }
                 }
-                Payload::Entry(entry) => match self.table.apply(position, &entry)? {
-                    Some(applied) => ReaderEvent::Applied { entry, applied },
-                    None => return Ok(None),
-                },
+                Payload::Entry(entry) => {
+                    self.feed.prepare(&self.table);
+                    match self.table.apply(position, &entry)? {
+                        Some(applied) => ReaderEvent::Applied { entry, applied },
+                        None => return Ok(None),
+                    }
+                }
             },
         };
         Ok(Some(event))

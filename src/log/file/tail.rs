@@ -35,6 +35,10 @@ impl Outbox {
         }
     }
 
+    fn ahead(&self) -> Box<dyn Iterator<Item = &Payload> + '_> {
+        Box::new(self.ready.iter().map(|(_, payload)| payload))
+    }
+
     /// The next item, if something is ready or the end is to be told.
     fn item(&mut self) -> Option<TailItem> {
         if let Some((position, payload)) = self.ready.pop_front() {
@@ -148,6 +152,10 @@ impl Tail for LiveTail {
             self.shared.clock.now()
         }
     }
+
+    fn ahead(&self) -> Box<dyn Iterator<Item = &Payload> + '_> {
+        self.outbox.ahead()
+    }
 }
 
 /// Follows a log in a directory that another process may be writing.
@@ -229,5 +237,9 @@ impl Tail for DirectoryTail {
 
     fn live_at(&self) -> Tick {
         self.live_at
+    }
+
+    fn ahead(&self) -> Box<dyn Iterator<Item = &Payload> + '_> {
+        self.outbox.ahead()
     }
 }

@@ -59,7 +59,7 @@ const LOWER_BOUNDARY_SHARE: f64 = 0.5;
 /// }
 /// let mut shedder = ThresholdShedder::new(Config::default())?;
 /// let plan = shedder.plan(&load, &Constraints::default());
-/// let stopped = plan.brokers["a"].stopped.as_ref().map(ToString::to_string);
+/// let stopped = plan.brokers[&"a".parse()?].stopped.as_ref().map(ToString::to_string);
 /// assert_eq!(
 ///     stopped.as_deref(),
 ///     Some("55.0 points with history (55.0 without) are less than 10 above the average of 50.0")

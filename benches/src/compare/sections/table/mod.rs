@@ -21,6 +21,23 @@ pub(super) const SECTION: Section = Section {
     cases,
 };
 
+/// Who writes beside the reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    None,
+    /// As a large cluster does that hands over much: at most fifty thousand changes a second.
+    Paced,
+    FullSpeed,
+}
+
+/// How many changes a writer makes between two pauses.
+const BURST: usize = 50;
+const PAUSE: Duration = Duration::from_millis(1);
+
+const ALONE: &str = "alone";
+const BUSY: &str = "beside a busy writer";
+const FULL_SPEED: &str = "beside a writer at full speed";
+
 const BY_BUNDLE: &str = "table, by bundle";
 const BY_KEY: &str = "table, by key";
 
@@ -133,45 +150,59 @@ fn beside(
     let span = Duration::from_millis(setting.count(300, 2) as u64);
     let bundles: Arc<Vec<BundleId>> = Arc::new(bundles.to_vec());
     let owners = make(&bundles);
-    let subject = |name, has_writer| {
+    let subject = |name, writer| {
         let (owners, bundles) = (Arc::clone(&owners), Arc::clone(&bundles));
         Subject::new(name, move || {
-            let (reads, writes) = run(&owners, &bundles, has_writer, span);
+            let (reads, writes) = run(&owners, &bundles, writer, span);
             vec![
                 ("reads", crate::compare::Unit::PerSecond, reads),
                 ("writes", crate::compare::Unit::PerSecond, writes),
             ]
         })
     };
+    let goal = |name, of| Goal {
+        name,
+        figure: "reads",
+        of,
+        to: ALONE,
+        bound: Bound::AtLeast(0.8),
+    };
     Case {
         name: name.to_owned(),
-        subjects: vec![subject("alone", false), subject("beside a writer", true)],
-        goals: vec![Goal {
-            name: "G7: look-ups beside a writer",
-            figure: "reads",
-            of: "beside a writer",
-            to: "alone",
-            bound: Bound::AtLeast(0.8),
-        }],
+        subjects: vec![
+            subject(ALONE, Writer::None),
+            subject(BUSY, Writer::Paced),
+            subject(FULL_SPEED, Writer::FullSpeed),
+        ],
+        goals: vec![
+            goal("G7: look-ups beside a busy writer", BUSY),
+            goal("G7: look-ups beside a writer at full speed", FULL_SPEED),
+        ],
     }
 }
 
 fn run(
     owners: &Arc<dyn Owners>,
     bundles: &Arc<Vec<BundleId>>,
-    has_writer: bool,
+    writer: Writer,
     span: Duration,
 ) -> (f64, f64) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let writer = has_writer.then(|| {
+        let writer = (writer != Writer::None).then(|| {
             scope.spawn(|| {
                 let mut scatter = Scatter(11);
                 let mut writes = 0_u64;
                 while !stop.load(Ordering::Relaxed) {
-                    let index = scatter.below(bundles.len());
-                    owners.set(&bundles[index], row(index, writes));
-                    writes += 1;
+                    for _ in 0..BURST {
+                        let index = scatter.below(bundles.len());
+                        owners.set(&bundles[index], row(index, writes));
+                        writes += 1;
+                    }
+                    if writer == Writer::Paced {
+                        // Nobody unparks it.
+                        thread::park_timeout(PAUSE);
+                    }
                 }
                 writes
             })
