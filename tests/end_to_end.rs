@@ -164,12 +164,7 @@ fn a_bundle_is_assigned_moved_freed_and_divided() {
 
     // A transfer that is complete has let go on one side and begun on the other.
     let version = a.row(&whole()).unwrap().version;
-    a.on(&whole())
-        .expecting(version)
-        .transfer(broker("c"))
-        .wait()
-        .unwrap()
-        .unwrap();
+    brokers.patiently(|| a.on(&whole()).expecting(version).transfer(broker("c")));
     assert_eq!(brokers.told("b"), "release 0x00000000_0xffffffff to c");
     assert_eq!(brokers.told("c"), "acquire 0x00000000_0xffffffff");
     assert!(!matches!(
