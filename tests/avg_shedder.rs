@@ -37,8 +37,8 @@ fn shedding_rounds(mode: Mode, differences: &[f64]) -> Vec<usize> {
     rounds
 }
 
-/// A difference of at least the low threshold must last eight rounds in a row, one of at least the
-/// high threshold two.
+/// A4: a difference of at least the low threshold must last eight rounds in a row, one of at least
+/// the high threshold two.
 #[test]
 fn hits_must_come_in_a_row() {
     let series = |parts: &[(f64, usize)]| -> Vec<f64> {
@@ -122,7 +122,7 @@ fn two_hot_brokers_shed_to_two_cool_ones() {
     }
 }
 
-/// 20, 35, 50: the one in the middle has no partner, and the other two are 30 apart.
+/// S1: 20, 35, 50: the one in the middle has no partner, and the other two are 30 apart.
 #[test]
 fn the_one_in_the_middle_takes_no_part() {
     let load = cluster_with_bundles(&[("a", 20.0), ("b", 35.0), ("c", 50.0)]);
@@ -141,8 +141,8 @@ fn the_one_in_the_middle_takes_no_part() {
     }
 }
 
-/// 20, 50, 30 for seven rounds, then the last two swap: the reference sheds from `c` in the first
-/// round in which it is hot, with the hits of its partner.
+/// S2: 20, 50, 30 for seven rounds, then the last two swap: the reference sheds from `c` in the
+/// first round in which it is hot, with the hits of its partner.
 #[test]
 fn nobody_sheds_for_the_hits_of_its_partner() {
     let before = cluster_with_bundles(&[("a", 20.0), ("b", 50.0), ("c", 30.0)]);
@@ -256,8 +256,8 @@ fn one_big_bundle_stays() {
     }
 }
 
-/// With the whole difference to move, the reference lets a sole bundle wander; the safe mode does
-/// not.
+/// S3: with the whole difference to move, the reference lets a sole bundle wander; the safe mode
+/// does not.
 #[test]
 fn a_sole_bundle_does_not_wander() {
     let mut load = cluster(&[("a", 60.0), ("b", 0.0)]);
@@ -276,7 +276,7 @@ fn a_sole_bundle_does_not_wander() {
     }
 }
 
-/// What two brokers 600 msg/s apart are told: the minimum is in the way, round after round.
+/// A14: what two brokers 600 msg/s apart are told: the minimum is in the way, round after round.
 #[test]
 fn the_rule_that_blocks_is_named() {
     let mut load = cluster(&[("a", 70.0), ("b", 20.0)]);

@@ -262,7 +262,7 @@ fn every_test_that_is_named_exists() {
             let comment = comment.unwrap_or_else(|| panic!("{report}: there is no test {name}"));
             let is_report = matches!(
                 report.as_bytes(),
-                [b'A' | b'B' | b'C' | b'E', b'0'..=b'9', ..]
+                [b'A' | b'B' | b'C' | b'E' | b'S', b'0'..=b'9', ..]
             );
             assert!(
                 !is_report || comment.contains(report),

@@ -9,77 +9,18 @@
 
 #[path = "support/load.rs"]
 mod load;
+#[path = "support/shedding.rs"]
+mod shedding;
 
 use deedbook::planner::overload::{self, OverloadShedder};
 use deedbook::planner::threshold::{self, ThresholdShedder};
 use deedbook::planner::transfer::{self, TransferShedder};
 use deedbook::planner::uniform::{self, UniformShedder};
-use deedbook::planner::{
-    BrokerLoad, BrokerVerdict, ClusterLoad, Constraints, Measure, Plan, Resource, Shedder,
-    Smoothed, Traffic,
-};
-use load::{broker, bundle, bundle_load, carry_out, messages, settle};
+use deedbook::planner::{Measure, Resource, Smoothed, Traffic};
+use load::{broker, carry_out, messages};
+use shedding::{cluster, of, plan, rule, until_quiet, with_traffic};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// Brokers `a`, `b`, `c` ... of 100 points, each with bundles of so many points, which are MB a
-/// second.
-fn cluster(brokers: &[&[f64]]) -> ClusterLoad {
-    let traffic = |points: f64| load::bytes(points * 1e6);
-    with_traffic(
-        brokers
-            .iter()
-            .map(|bundles| bundles.iter().map(|points| traffic(*points))),
-    )
-}
-
-fn with_traffic(brokers: impl Iterator<Item = impl Iterator<Item = Traffic>>) -> ClusterLoad {
-    let mut load = ClusterLoad::default();
-    let mut next = 0;
-    for (name, bundles) in ('a'..).zip(brokers) {
-        let mut of = BrokerLoad {
-            cpu: Some(Resource::new(0.0, 100.0)),
-            ..BrokerLoad::default()
-        };
-        for traffic in bundles {
-            of.bundles.insert(bundle(next), bundle_load(traffic));
-            next += 1;
-        }
-        load.brokers.insert(broker(&name.to_string()), of);
-    }
-    settle(&mut load, Measure::Bytes);
-    load
-}
-
-fn plan(shedder: &mut impl Shedder, load: &ClusterLoad) -> Plan {
-    shedder.plan(load, &Constraints::default())
-}
-
-fn of<'p>(plan: &'p Plan, name: &str) -> &'p BrokerVerdict {
-    &plan.brokers[&broker(name)]
-}
-
-fn rule(plan: &Plan, name: &str) -> &'static str {
-    of(plan, name)
-        .stopped
-        .as_ref()
-        .map_or("gives", |stopped| stopped.rule())
-}
-
-/// Goes on until nothing moves for ten rounds; what was moved.
-fn until_quiet(shedder: &mut impl Shedder, load: &mut ClusterLoad) -> Vec<Plan> {
-    let mut plans = Vec::new();
-    let mut quiet = 0;
-    while quiet < 10 {
-        let plan = plan(shedder, load);
-        carry_out(load, &plan, Measure::Bytes);
-        quiet = if plan.moves.is_empty() { quiet + 1 } else { 0 };
-        plans.push(plan);
-        assert!(plans.len() < 1000, "still moving");
-    }
-    plans.retain(|plan| !plan.moves.is_empty());
-    plans
-}
 
 /// A5: history alone sheds nothing; what is said of the broker changes once it is near again.
 #[test]

@@ -174,6 +174,7 @@ impl fmt::Display for ResourceKind {
 mod tests {
     use super::*;
 
+    /// A30: a limit of zero and whatever is no number.
     #[test]
     fn a_report_without_sense_has_no_ratio() {
         for (usage, limit) in [
@@ -195,6 +196,7 @@ mod tests {
         }
     }
 
+    /// A30: percents come from usage and limit whenever they are asked for, never from the text.
     #[test]
     fn what_a_report_leaves_out_is_missing_and_what_it_adds_is_ignored() {
         let text = r#"{"cpu": {"usage": 50.0, "limit": 200.0}, "memory": null, "spare": 1}"#;

@@ -174,8 +174,9 @@ mod tests {
         plan
     }
 
-    /// The destination is bound to the name: nothing else of the bundle is looked at, and asking
-    /// again changes nothing. Passed over, it goes to the least loaded one, never to the source.
+    /// A1, A20: the destination is bound to the name: nothing else of the bundle is looked at, and
+    /// asking again changes nothing. Passed over, it goes to the least loaded one, never to the
+    /// source.
     #[test]
     fn a_planned_destination_holds_and_the_source_never_gets_it_back() {
         let all = brokers(&["a", "b", "c"]);
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(placement.place(&bundle(1), &all), Some(broker("b")));
     }
 
-    /// Scores 80, 10, 10 and bundles of 10 points each, a report after each or none at all: the
+    /// A3: scores 80, 10, 10 and bundles of 10 points each, a report after each or none at all: the
     /// loaded broker gets one only when the others have come as far, and counts differ by one.
     #[test]
     fn without_a_plan_load_decides_and_not_a_lottery() {
