@@ -267,6 +267,32 @@ fn standard_input_is_a_file_too() {
     assert_eq!(owners(&found), owners(&import(&events("today"), &[], 0)));
 }
 
+/// Clients print what they receive with the value as a text.
+#[test]
+fn a_value_may_be_a_text_that_holds_json() {
+    let text = fs::read_to_string(root().join(events("today"))).unwrap();
+    let quoted: String = text
+        .lines()
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            let value = event["value"].take();
+            event["value"] = value.to_string().into();
+            format!("{event}\n")
+        })
+        .collect();
+    let (_folder, path) = file_with(quoted.as_bytes());
+    assert_eq!(
+        owners(&import(&path, &[], 0)),
+        owners(&import(&events("today"), &[], 0))
+    );
+
+    let half = r#"{"key": "a/b/0x00000000_0xffffffff", "value": "{\"state\": \"Ow"}"#;
+    let (_folder, path) = file_with(half.as_bytes());
+    let found = import(&path, &[], 1);
+    let text = found["unreadable"]["first"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("invalid type: string"), "{text}");
+}
+
 #[test]
 fn long_lists_end_with_what_is_left() {
     let run = deedbook()

@@ -3,10 +3,11 @@
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
 use crate::Error;
 use crate::interrupt::Flag;
-use deedbook::foreign::{Audit, Dropped, Event, Note, RuleSet, read};
+use deedbook::foreign::{Audit, Dropped, Event, Note, ReadError, RuleSet, read};
 use deedbook::state::pulsar::Brokers;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -186,12 +187,20 @@ impl Replay {
             return;
         }
         let mut json = serde_json::Deserializer::from_slice(line);
-        match read(&mut json) {
-            Ok((event, notes)) => match json.end() {
-                Ok(()) => self.take_event(&event, &notes),
-                Err(error) => self.complain(in_line(&error)),
+        let found = read(&mut json).and_then(|found| {
+            let ended = json.end().map(|()| found);
+            ended.map_err(ReadError::Format)
+        });
+        let found = match found {
+            Err(ReadError::Format(error)) => match unwrapped(line) {
+                Some(event) => read(event),
+                None => Err(ReadError::Format(error)),
             },
-            Err(deedbook::foreign::ReadError::Format(error)) => self.complain(in_line(&error)),
+            found => found,
+        };
+        match found {
+            Ok((event, notes)) => self.take_event(&event, &notes),
+            Err(ReadError::Format(error)) => self.complain(in_line(&error)),
             Err(error) => self.complain(error.to_string()),
         }
     }
@@ -238,6 +247,15 @@ impl Replay {
             text: why.to_string(),
         });
     }
+}
+
+/// A line whose value is a text that holds JSON, as clients print the messages that they receive,
+/// with that JSON in its place.
+fn unwrapped(line: &[u8]) -> Option<Value> {
+    let mut event: Value = serde_json::from_slice(line).ok()?;
+    let value = event.get_mut("value")?;
+    *value = serde_json::from_str(value.as_str()?).ok()?;
+    Some(event)
 }
 
 /// What is wrong with a line, without the line's number within itself.
