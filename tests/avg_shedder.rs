@@ -179,6 +179,27 @@ fn who_has_left_starts_anew() {
     assert!(plan(&mut shedder, &both).moves.is_empty());
 }
 
+/// In the reference who has left goes on with its hits when it comes back, unless there was a round
+/// in which nobody was far apart; in the safe mode it starts anew either way.
+#[test]
+fn hits_of_who_has_left_wait_for_a_quiet_round() {
+    let both = cluster_with_bundles(&[("a", 20.0), ("b", 50.0)]);
+    let others = cluster_with_bundles(&[("a", 20.0), ("c", 50.0)]);
+    let quiet = cluster_with_bundles(&[("a", 20.0), ("c", 20.0)]);
+    for mode in [Mode::Reference, Mode::Safe] {
+        for (between, kept) in [(&others, true), (&quiet, false)] {
+            let mut shedder = shedder(mode);
+            for _ in 0..6 {
+                assert!(plan(&mut shedder, &both).moves.is_empty());
+            }
+            plan(&mut shedder, between);
+            let sheds = [(); 2].map(|()| !plan(&mut shedder, &both).moves.is_empty());
+            let goes_on = kept && mode == Mode::Reference;
+            assert_eq!(sheds, [goes_on, false], "{mode:?}");
+        }
+    }
+}
+
 /// One broker at 90 and nine around 30 that change places in every round; and five around 60
 /// against five around 30. Partners change all the time, and shedding must not wait for that.
 #[test]

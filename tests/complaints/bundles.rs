@@ -162,6 +162,19 @@ fn a25_all_are_overloaded() {
     assert!(sources(&plan(&mut overload(Mode::Safe), &load)).is_empty());
 }
 
+/// A25: the limit itself is too much, here one that single precision keeps exactly.
+#[test]
+fn a25_the_limit_is_too_much() {
+    let load = cluster(&[&[1.0; 75], &[]]);
+    for mode in BOTH {
+        for (limit_points, gives) in [(75.0, true), (75.001, false)] {
+            let config = Config { mode, limit_points };
+            let plan = plan(&mut OverloadShedder::new(config).unwrap(), &load);
+            assert_eq!(leave(&plan, "a") > 0, gives, "{mode:?}, {limit_points}");
+        }
+    }
+}
+
 /// A25: at exactly 85 % a twentieth goes; a sole bundle and what moved lately never do.
 #[test]
 fn a25_the_limit_itself_sole_bundles_and_recent_ones() {

@@ -156,6 +156,30 @@ fn a13_bundles_without_traffic_go_along() {
     }
 }
 
+/// A13, A14: a difference of which exactly the minimum should go is worth a move; one less is not.
+#[test]
+fn a13_exactly_the_minimum_is_no_trifle() {
+    for mode in BOTH {
+        for (rate, said) in [(6000.0, "gives"), (5995.0, "too_little")] {
+            let mut load = tenths(&[(rate, 0.0), (1000.0, 0.0)]);
+            settle(&mut load, Measure::Messages);
+            let plan = plan(&mut shedder(config(mode)), &load);
+            assert_eq!(rule(&plan, "a"), said, "{mode:?}, {rate}");
+        }
+    }
+}
+
+/// A13: what is nearly nothing counts as one message in the reference, so that a trifle beside it
+/// is not infinitely more. In the safe mode it is, and the minimum keeps the trifle.
+#[test]
+fn a13_nearly_nothing_counts_as_one() {
+    let load = tenths(&[(1.4, 0.0), (1e-7, 0.0)]);
+    for (mode, said) in [(Mode::Reference, "even_enough"), (Mode::Safe, "too_little")] {
+        let plan = plan(&mut shedder(config(mode)), &load);
+        assert_eq!(rule(&plan, "a"), said, "{mode:?}");
+    }
+}
+
 /// A14: thresholds as low as they may be, and still nothing moves: both numbers of the rule that is
 /// in the way are said, and who is not the busiest hears that.
 #[test]
