@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+use deedbook::balance::{self, Balancer, Pace, Rounds, Switch};
 use deedbook::channel::{
     Channel, Cluster, CommandError, CommandResult, Completion, Follower, OwnershipHandler,
 };
@@ -11,7 +12,8 @@ use deedbook::compactor::Policy;
 use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
 use deedbook::log::{EventLog, MemoryLog, ReadError};
 use deedbook::pending::{Abandoned, Pending};
-use deedbook::protocol::{Config, Mine, Refused};
+use deedbook::planner::{BrokerLoad, ClusterLoad, Constraints, Move, Plan, Shedder, Traffic};
+use deedbook::protocol::{Answer, Config, Mine, Refused};
 use deedbook::state::{Record, Row, State};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -391,4 +393,98 @@ fn a_cluster_on_files_remembers_and_a_restarted_broker_takes_back_what_was_its_o
     let follower = Follower::open(&cluster).unwrap();
     assert!(follower.wait_for(row.version, LIMIT));
     assert_eq!(follower.row(&whole()), Some(row));
+}
+
+/// Moves one bundle from the broker with more to the one without any.
+#[derive(Clone, Debug)]
+struct OneToTheIdle;
+
+impl Shedder for OneToTheIdle {
+    fn plan(&mut self, load: &ClusterLoad, _: &Constraints) -> Plan {
+        let busy = load.brokers.iter().find(|(_, of)| of.bundles.len() > 1);
+        let idle = load.brokers.iter().find(|(_, of)| of.bundles.is_empty());
+        let (Some((from, of)), Some((to, _))) = (busy, idle) else {
+            return Plan::default();
+        };
+        let bundles = of.bundles.keys().take(1);
+        let moves = bundles.map(|bundle| Move {
+            bundle: bundle.clone(),
+            from: from.clone(),
+            to: to.clone(),
+            load: Traffic::default(),
+            from_score_after: 0.0,
+            to_score_after: 0.0,
+        });
+        Plan {
+            moves: moves.collect(),
+            ..Plan::default()
+        }
+    }
+}
+
+/// The leader balances by what the brokers report, once it is switched on; a dry run moves nothing.
+#[test]
+fn the_leader_balances_by_the_reports_of_all() {
+    let clock = Arc::new(BootClock);
+    let log = Arc::new(MemoryLog::new(LogId::new(7), clock.clone()));
+    let cluster = Cluster::embedded(log, clock, LONG);
+    let start = |name: &str| {
+        let config = balance::Config::default();
+        let balancer = Balancer::new(Box::new(OneToTheIdle), Constraints::default(), config);
+        let mut pace = Pace::default();
+        pace.interval = Duration::from_millis(20);
+        let channel = Channel::builder(broker(name))
+            .cluster(cluster.clone())
+            .balance(Rounds::new(balancer, pace))
+            .start()
+            .unwrap();
+        assert!(channel.switch_balancing(Switch::Off));
+        assert!(channel.wait_ready(LIMIT));
+        channel
+    };
+    let (a, b) = (start("a"), start("b"));
+    let cuts = Cuts::even(KeyRange::FULL, 2).unwrap();
+    let created = a.create_namespace(&namespace(), Some(cuts.clone())).wait();
+    created.unwrap().unwrap();
+    let parts = cuts.parts(KeyRange::FULL);
+    let bundles: Vec<BundleId> = parts
+        .map(|range| BundleId::new(namespace(), range))
+        .collect();
+    for bundle in &bundles {
+        a.on(bundle).assign(broker("a")).wait().unwrap().unwrap();
+    }
+    a.report_load(BrokerLoad {
+        bundles: bundles
+            .iter()
+            .map(|bundle| (bundle.clone(), None))
+            .collect(),
+        ..BrokerLoad::default()
+    });
+    b.report_load(BrokerLoad::default());
+
+    let plan = loop {
+        // Until `a` knows that `b` is there.
+        let plan = a.rehearse_balancing().unwrap();
+        if !plan.moves.is_empty() {
+            break plan;
+        }
+    };
+    assert_eq!(plan.moves[0].to, broker("b"));
+    assert_eq!(a.owned(), bundles, "it was a dry run");
+    assert!(a.balancing().unwrap().last.is_none());
+
+    let moved = a.wait_until(&bundles[0], owned_by("b"));
+    for channel in [&a, &b] {
+        channel.switch_balancing(Switch::On);
+    }
+    assert!(moved.wait_for(LIMIT).is_some(), "in time");
+    // Whoever leads has the report, as soon as the answer has reached it.
+    let report = loop {
+        let all = [&a, &b].map(|channel| channel.balancing().unwrap().reports);
+        if let Some(report) = all.concat().pop() {
+            break report;
+        }
+    };
+    assert!(matches!(report.answer, Answer::Done { .. }), "{report:?}");
+    assert_eq!(report.transfer.bundle, bundles[0]);
 }

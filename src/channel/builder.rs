@@ -1,18 +1,20 @@
 //! Starting a broker.
 
+use super::balancing::{self, Desk, Word};
 use super::cluster::Cluster;
 use super::compaction::Compaction;
 use super::core::{self, Mail, Shared};
 use super::handle::Channel;
 use super::handler::{Ignore, OwnershipHandler};
 use super::workers::{Parts, Workers};
+use crate::balance::Rounds;
 use crate::compactor::Policy;
 use crate::ids::BrokerId;
 use crate::protocol::{AtRandom, Config, Placement, Protocol};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
 
 /// Why a broker could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,7 @@ pub struct Builder {
     placement: Box<dyn Placement>,
     config: Config,
     policy: Policy,
+    rounds: Option<Rounds>,
 }
 
 impl fmt::Debug for Builder {
@@ -56,6 +59,7 @@ impl Builder {
             placement: Box::new(AtRandom::default()),
             config: Config::default(),
             policy: Policy::default(),
+            rounds: None,
         }
     }
 
@@ -90,6 +94,12 @@ impl Builder {
         self
     }
 
+    /// How this broker balances the cluster while it leads. Default: not at all.
+    pub fn balance(mut self, rounds: Rounds) -> Self {
+        self.rounds = Some(rounds);
+        self
+    }
+
     /// Starts the broker: it registers, reads the log to its end, and takes commands once
     /// [`Channel::wait_ready`] says so.
     ///
@@ -101,6 +111,7 @@ impl Builder {
             log,
             registry,
             clock,
+            loads,
         } = self.cluster.unwrap_or_else(Cluster::memory);
         let mut config = self.config;
         config.session_ttl = registry.ttl();
@@ -122,12 +133,36 @@ impl Builder {
             inbox: inbox.clone(),
         };
         let workers = Workers::start(parts).map_err(failed)?;
-        let shared = Arc::new(Shared::new(protocol, clock, inbox));
+        let (desk, words) = match self.rounds {
+            None => (None, None),
+            Some(rounds) => {
+                let (sender, words) = mpsc::channel();
+                let desk = Desk::new(rounds, Arc::clone(&loads), sender);
+                (Some(Arc::new(desk)), Some(words))
+            }
+        };
+        let shared = Arc::new(Shared::new(protocol, clock, inbox, desk));
+        let balancing = spawn_balancing(&shared, words).map_err(failed)?;
         let core = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("deedbook-core".to_owned())
-            .spawn(move || core::run(&core, &mail, workers, compaction, first))
+            .spawn(move || core::run(&core, &mail, workers, compaction, first, balancing))
             .map_err(failed)?;
-        Ok(Channel::new(shared, thread))
+        Ok(Channel::new(shared, thread, loads))
     }
+}
+
+/// The balancer's thread, if there is anything for it to do.
+fn spawn_balancing(
+    shared: &Arc<Shared>,
+    words: Option<Receiver<Word>>,
+) -> std::io::Result<Option<JoinHandle<()>>> {
+    let (Some(desk), Some(words)) = (shared.desk.clone(), words) else {
+        return Ok(None);
+    };
+    let shared = Arc::clone(shared);
+    let thread = thread::Builder::new()
+        .name("deedbook-balance".to_owned())
+        .spawn(move || balancing::run(&shared, &desk, &words))?;
+    Ok(Some(thread))
 }

@@ -1,5 +1,6 @@
-//! What the brokers of a cluster share: a log and a registry.
+//! What the brokers of a cluster share: a log, a registry, and reports of load.
 
+use crate::balance::{LoadStore, MemoryLoadStore};
 use crate::clock::{BootClock, Clock};
 use crate::ids::LogId;
 use crate::log::file::{FileLog, OpenError};
@@ -10,12 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the brokers of a cluster share. Cheap to clone.
+/// What the brokers of a cluster share: a log, a registry, and reports of load. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     pub(super) log: Arc<dyn EventLog>,
     pub(super) registry: Arc<dyn Registry>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) loads: Arc<dyn LoadStore>,
 }
 
 impl Cluster {
@@ -77,18 +79,34 @@ impl Cluster {
         Self {
             log,
             registry,
+            loads: Arc::new(MemoryLoadStore::new(Arc::clone(&clock))),
             clock,
         }
     }
 
-    /// A cluster on an engine of its own.
+    /// A cluster on an engine of its own. Loads are reported within this process, unless
+    /// [`loads_in`](Self::loads_in) names a store that all its processes share.
     #[must_use]
     pub fn on(log: Arc<dyn EventLog>, registry: Arc<dyn Registry>, clock: Arc<dyn Clock>) -> Self {
         Self {
             log,
             registry,
+            loads: Arc::new(MemoryLoadStore::new(Arc::clone(&clock))),
             clock,
         }
+    }
+
+    /// The same cluster, whose brokers report their load in another store.
+    #[must_use]
+    pub fn loads_in(mut self, store: Arc<dyn LoadStore>) -> Self {
+        self.loads = store;
+        self
+    }
+
+    /// Where the brokers report their load.
+    #[must_use]
+    pub fn loads(&self) -> &Arc<dyn LoadStore> {
+        &self.loads
     }
 
     /// The log.

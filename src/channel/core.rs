@@ -1,5 +1,6 @@
 //! The thread that steps the protocol and has done what it wants done.
 
+use super::balancing::{Desk, Word};
 use super::command::{
     CommandError, CommandResult, LookUpError, LookUpResult, command_result, look_up_result,
 };
@@ -18,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long the core sleeps if the protocol wants to be woken by nothing.
@@ -62,6 +64,8 @@ pub(super) struct Shared {
     may_be_ready: Condvar,
     /// Guards the reason why reading stopped.
     pub(super) read_error: Mutex<Option<Error>>,
+    /// Where the leader balances, if this broker does when it leads.
+    pub(super) desk: Option<Arc<Desk>>,
     /// Set when the core has panicked, and when it has ended: nothing is certain from then on.
     pub(super) poisoned: AtomicBool,
     pub(super) ended: AtomicBool,
@@ -74,6 +78,8 @@ struct Askers {
     ended: bool,
     commands: HashMap<Ticket, Completer<CommandResult>>,
     look_ups: HashMap<Ticket, Completer<LookUpResult>>,
+    /// Moves of the balancer.
+    moves: HashMap<Ticket, BundleId>,
     close: Vec<Completer<CloseReport>>,
 }
 
@@ -84,8 +90,14 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(protocol: Protocol, clock: Arc<dyn Clock>, inbox: Sender<Mail>) -> Self {
+    pub(super) fn new(
+        protocol: Protocol,
+        clock: Arc<dyn Clock>,
+        inbox: Sender<Mail>,
+        desk: Option<Arc<Desk>>,
+    ) -> Self {
         Self {
+            desk,
             protocol: RwLock::new(protocol),
             clock,
             inbox,
@@ -126,6 +138,21 @@ impl Shared {
         };
         askers.look_ups.insert(ticket, completer);
         Some(ticket)
+    }
+
+    /// Keeps which bundle the balancer moves; none if the core has ended.
+    pub(super) fn ask_move(&self, bundle: BundleId) -> Option<Ticket> {
+        let mut askers = self.askers.lock();
+        let ticket = askers.ticket()?;
+        askers.moves.insert(ticket, bundle);
+        Some(ticket)
+    }
+
+    /// Tells the balancer, if there is one.
+    fn tell_desk(&self, word: Word) {
+        if let Some(desk) = &self.desk {
+            desk.tell(word);
+        }
     }
 
     /// Keeps who waits for the end; whoever asks once the core has ended is told at once.
@@ -190,6 +217,10 @@ impl Shared {
     fn answer(&self, ticket: Ticket, answer: Answer) {
         let (command, look_up) = {
             let mut askers = self.askers.lock();
+            if let Some(bundle) = askers.moves.remove(&ticket) {
+                drop(askers);
+                return self.tell_desk(Word::Ended(bundle, answer));
+            }
             (
                 askers.commands.remove(&ticket),
                 askers.look_ups.remove(&ticket),
@@ -217,6 +248,7 @@ impl Shared {
     /// The core has ended: so do all waits. Nobody is left to answer a listener's question either.
     fn end(&self, report: &CloseReport) {
         self.ended.store(true, Ordering::Release);
+        self.tell_desk(Word::Stop);
         let askers = {
             let mut askers = self.askers.lock();
             std::mem::replace(
@@ -256,6 +288,7 @@ pub(super) fn run(
     mut workers: Workers,
     mut compaction: Compaction,
     first: Vec<Effect>,
+    balancing: Option<JoinHandle<()>>,
 ) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         match carry_out(shared, &mut workers, first) {
@@ -268,6 +301,9 @@ pub(super) fn run(
     }
     shared.end(&outcome.unwrap_or_default());
     workers.stop();
+    if let Some(balancing) = balancing {
+        let _ = balancing.join();
+    }
 }
 
 /// Works the mail off until the broker has closed, with a report, or was stopped, without one.
@@ -278,6 +314,7 @@ fn turn(
     compaction: &mut Compaction,
 ) -> CloseReport {
     let mut was_ready = false;
+    let mut led = None;
     loop {
         let wake = shared.protocol.read().next_wake();
         let wait = wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()));
@@ -301,6 +338,10 @@ fn turn(
         let ready = shared.is_ready();
         if ready != std::mem::replace(&mut was_ready, ready) {
             shared.tell_readiness();
+        }
+        let leads = shared.protocol.read().acting_epoch();
+        if leads != std::mem::replace(&mut led, leads) {
+            shared.tell_desk(Word::Look);
         }
         compaction.check(shared.clock.now(), shared.standing());
     }

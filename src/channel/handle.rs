@@ -1,12 +1,15 @@
 //! The handle that an embedder holds.
 
+use super::balancing::Balancing;
 use super::builder::Builder;
 use super::command::{BundleCommand, CommandResult, LookUpError, LookUpResult};
 use super::core::{Interest, Mail, Shared};
 use super::status::Status;
 use super::subscription::{Subscription, SubscriptionConfig};
+use crate::balance::{LoadStore, Switch};
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
 use crate::pending::{self, Pending};
+use crate::planner::{BrokerLoad, Plan};
 use crate::protocol::{CloseReport, Input, Mine, Refused, Request, Ticket};
 use crate::state::Row;
 use crate::sync::Mutex;
@@ -46,6 +49,7 @@ pub struct Channel {
 struct Inner {
     shared: Arc<Shared>,
     core: Mutex<Option<JoinHandle<()>>>,
+    loads: Arc<dyn LoadStore>,
 }
 
 impl Drop for Inner {
@@ -66,11 +70,16 @@ impl Channel {
         Builder::new(broker)
     }
 
-    pub(super) fn new(shared: Arc<Shared>, core: JoinHandle<()>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        core: JoinHandle<()>,
+        loads: Arc<dyn LoadStore>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 shared,
                 core: Mutex::new(Some(core)),
+                loads,
             }),
         }
     }
@@ -306,6 +315,71 @@ impl Channel {
             apply_error: protocol.stopped().cloned(),
             poisoned: shared.poisoned.load(std::sync::atomic::Ordering::Acquire),
         }
+    }
+
+    /// Reports what this broker bears, in place of its last report. The leader balances by reports
+    /// that are fresh.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use deedbook::channel::Channel;
+    /// use deedbook::planner::{BrokerLoad, Resource};
+    ///
+    /// let broker = Channel::builder("broker-1:8080".parse()?).start()?;
+    /// broker.report_load(BrokerLoad {
+    ///     cpu: Some(Resource::new(35.0, 100.0)),
+    ///     ..BrokerLoad::default()
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report_load(&self, load: BrokerLoad) {
+        let protocol = self.inner.shared.protocol.read();
+        let broker = protocol.broker().clone();
+        drop(protocol);
+        self.inner.loads.publish(&broker, load);
+    }
+
+    /// Turns balancing by this broker on or off, or has it wait: no round begins and no move is
+    /// chosen once this has returned. Says whether it balances at all when it leads
+    /// ([`Builder::balance`]).
+    pub fn switch_balancing(&self, switch: Switch) -> bool {
+        let desk = self.inner.shared.desk.as_ref();
+        desk.inspect(|desk| desk.switch(switch)).is_some()
+    }
+
+    /// What the next round of balancing would move, and why it leaves the rest; moves nothing and
+    /// leaves no trace, whoever leads and whether or not balancing is on. None if this broker has
+    /// no balancer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use deedbook::balance::{Balancer, Config, Pace, Rounds};
+    /// use deedbook::channel::Channel;
+    /// use deedbook::planner::{Constraints, Mode, Strategy};
+    ///
+    /// let shedder = Strategy::Avg.settings(Mode::Safe).build()?;
+    /// let balancer = Balancer::new(shedder, Constraints::default(), Config::default());
+    /// let broker = Channel::builder("broker-1:8080".parse()?)
+    ///     .balance(Rounds::new(balancer, Pace::default()))
+    ///     .start()?;
+    /// let plan = broker.rehearse_balancing().unwrap();
+    /// assert!(plan.moves.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rehearse_balancing(&self) -> Option<Plan> {
+        let desk = self.inner.shared.desk.as_ref()?;
+        Some(desk.rehearse(&self.inner.shared))
+    }
+
+    /// What balancing by this broker has come to; none if it has no balancer. Waits while a round
+    /// is planned.
+    #[must_use]
+    pub fn balancing(&self) -> Option<Balancing> {
+        let desk = self.inner.shared.desk.as_ref()?;
+        Some(desk.state())
     }
 
     /// Leaves in order: is no destination any more, hands over or frees what it owns, gives up the

@@ -2,9 +2,10 @@
 //!
 //! Everything that decides anything stands below, in [`protocol`](crate::protocol); here are
 //! threads, queues and the waiting. One thread steps the protocol, one follows the log, one talks
-//! to the registry, one awaits appends, one calls the hooks. Reads go to the protocol's table
-//! directly.
+//! to the registry, one awaits appends, one calls the hooks, one balances while this broker
+//! leads. Reads go to the protocol's table directly.
 
+mod balancing;
 mod builder;
 mod cluster;
 mod command;
@@ -18,6 +19,7 @@ mod subscription;
 mod tail;
 mod workers;
 
+pub use balancing::Balancing;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult, Owner};

@@ -43,5 +43,5 @@ pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score, SearchVerd
 pub use reason::{Barred, Hits, Kept, Measure, Stopped, Trigger, Wanted};
 pub use rehearsal::{Rehearsal, Rehearsed, compare};
 pub use score::Weights;
-pub use shedder::Shedder;
+pub use shedder::{BoxedClone, Shedder};
 pub use strategy::{Settings, Strategy};

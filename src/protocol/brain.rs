@@ -5,7 +5,7 @@ use super::closing::Closing;
 use super::config::Config;
 use super::io::{Answer, Effect, Input, Mine, NotMine, RegistryAnswer, Ticket};
 use super::leader::{Leadership, MemberList};
-use super::lookups::LookUps;
+use super::lookups::{LookUps, is_destination};
 use super::operations::Operations;
 use super::ownership::Ownership;
 use super::session::Session;
@@ -149,6 +149,21 @@ impl Protocol {
     #[must_use]
     pub fn epoch(&self) -> Option<Epoch> {
         self.leadership.as_ref().map(|leadership| leadership.epoch)
+    }
+
+    /// The epoch, if this broker leads and acts: its first word stands in the log, and it holds a
+    /// member list that was asked for afterwards.
+    #[must_use]
+    pub fn acting_epoch(&self) -> Option<Epoch> {
+        let leadership = self.leadership.as_ref();
+        let acting = leadership.filter(|leadership| leadership.acts && self.closing.is_none());
+        acting.map(|leadership| leadership.epoch)
+    }
+
+    /// Whether a broker may get bundles: it is a member, and not about to leave.
+    #[must_use]
+    pub fn is_destination(&self, broker: &BrokerId) -> bool {
+        (self.members.list()).is_some_and(|members| is_destination(members, broker))
     }
 
     /// The members as last listed.

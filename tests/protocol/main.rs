@@ -11,6 +11,7 @@
 )]
 
 mod assign;
+mod balance;
 mod closing;
 mod field_reports;
 mod leader;

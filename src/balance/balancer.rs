@@ -1,0 +1,232 @@
+//! A few moves of each plan at a time, and what became of them.
+
+use crate::clock::Tick;
+use crate::ids::{BrokerId, BundleId, Position};
+use crate::planner::{ClusterLoad, Constraints, Plan, Shedder};
+use crate::protocol::{Action, Answer, Request};
+use crate::state::Record;
+use crate::table::Table;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Limits of balancing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Most moves that one round begins; the rest of its plan is dropped. Default: no limit.
+    pub moves_per_round_max: usize,
+    /// Most moves under way at once. Default: 10.
+    pub moves_at_once_max: usize,
+    /// Most moves under way at once that leave or reach one broker. Default: no limit.
+    pub moves_per_broker_max: usize,
+    /// How long a bundle that moved is not chosen again: until its new load shows. Default: 30 min,
+    /// the grace period of Apache Pulsar.
+    pub cool_down: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            moves_per_round_max: usize::MAX,
+            moves_at_once_max: 10,
+            moves_per_broker_max: usize::MAX,
+            cool_down: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+/// Turns the plans of one shedder into transfers, a few at a time.
+#[derive(Debug)]
+pub struct Balancer {
+    shedder: Box<dyn Shedder>,
+    /// The shedder as it was before the first round.
+    fresh: Box<dyn Shedder>,
+    constraints: Constraints,
+    config: Config,
+    queue: VecDeque<Transfer>,
+    under_way: BTreeMap<BundleId, Transfer>,
+    /// When each bundle last moved, for as long as that matters.
+    moved: BTreeMap<BundleId, Tick>,
+}
+
+/// A planned move, ready to be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Which bundle.
+    pub bundle: BundleId,
+    /// The version of its row when it was planned.
+    pub expected: Position,
+    /// Who owned it then.
+    pub from: BrokerId,
+    /// Who is to own it.
+    pub to: BrokerId,
+}
+
+/// What became of a planned move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveReport {
+    /// The move.
+    pub transfer: Transfer,
+    /// How it ended: [`Answer::Done`] if it was made.
+    pub answer: Answer,
+}
+
+impl Transfer {
+    /// What to ask of the protocol.
+    #[must_use]
+    pub fn request(&self) -> Request {
+        Request::Bundle {
+            bundle: self.bundle.clone(),
+            expected: Some(self.expected),
+            action: Action::Transfer {
+                destination: self.to.clone(),
+            },
+        }
+    }
+}
+
+impl Balancer {
+    /// A balancer that has moved nothing yet.
+    #[must_use]
+    pub fn new(shedder: Box<dyn Shedder>, constraints: Constraints, config: Config) -> Self {
+        Self {
+            fresh: shedder.boxed_clone(),
+            shedder,
+            constraints,
+            config,
+            queue: VecDeque::new(),
+            under_way: BTreeMap::new(),
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// Plans one round by the load as reported, corrected by who owns what now. What is left of the
+    /// round before is dropped: this plan saw more.
+    pub fn round(&mut self, now: Tick, table: &Table, load: &ClusterLoad) -> Plan {
+        let load = self.correct(now, table, load.clone());
+        let plan = self.plan(&load);
+        self.begin(table, &plan);
+        plan
+    }
+
+    /// The first step of a round: the load as reported, without what a broker does not own any more
+    /// or is giving up, which is not its to shed. A report may be older than the table.
+    pub(super) fn correct(
+        &mut self,
+        now: Tick,
+        table: &Table,
+        mut load: ClusterLoad,
+    ) -> ClusterLoad {
+        let cool_down = self.config.cool_down;
+        self.moved.retain(|_, moved| now.since(*moved) < cool_down);
+        for (broker, reported) in &mut load.brokers {
+            reported.bundles.retain(|bundle, _| {
+                let owned = table.get(bundle).is_some_and(
+                    |row| matches!(&row.record, Record::Owned { owner } if owner.broker == *broker),
+                );
+                owned && !self.under_way.contains_key(bundle)
+            });
+        }
+        load.recently_moved.extend(self.moved.keys().cloned());
+        load
+    }
+
+    /// The second step, which takes its time and needs no table.
+    pub(super) fn plan(&mut self, corrected: &ClusterLoad) -> Plan {
+        self.shedder.plan(corrected, &self.constraints)
+    }
+
+    /// The last step: queues the moves of the plan, of those bundles that are still where it saw
+    /// them.
+    pub(super) fn begin(&mut self, table: &Table, plan: &Plan) {
+        let still_there = plan.moves.iter().filter_map(|planned| {
+            let row = table.get(&planned.bundle)?;
+            let owned =
+                matches!(&row.record, Record::Owned { owner } if owner.broker == planned.from);
+            owned.then(|| Transfer {
+                bundle: planned.bundle.clone(),
+                expected: row.version,
+                from: planned.from.clone(),
+                to: planned.to.clone(),
+            })
+        });
+        self.queue = still_there.take(self.config.moves_per_round_max).collect();
+    }
+
+    /// Plans as the next round would, and leaves everything as it is.
+    pub(super) fn rehearse(&self, corrected: &ClusterLoad) -> Plan {
+        let mut shedder = self.shedder.boxed_clone();
+        shedder.plan(corrected, &self.constraints)
+    }
+
+    /// Forgets what is planned, and what the strategy remembers of earlier rounds; what is under
+    /// way goes on.
+    pub(super) fn start_anew(&mut self) {
+        self.queue.clear();
+        self.shedder = self.fresh.boxed_clone();
+    }
+
+    /// Drops what is planned; what is under way goes on.
+    pub(super) fn drop_planned(&mut self) {
+        self.queue.clear();
+    }
+
+    /// The moves that were asked for and have not ended.
+    pub fn under_way(&self) -> impl Iterator<Item = &Transfer> {
+        self.under_way.values()
+    }
+
+    /// How many moves are planned and not asked for yet.
+    #[must_use]
+    pub fn planned(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The moves to ask for now, in the order of the plan: no more than may be under way at once,
+    /// and of one broker no more than it may have.
+    pub fn due(&mut self) -> Vec<Transfer> {
+        let mut due = Vec::new();
+        let mut waiting = VecDeque::new();
+        while self.under_way.len() < self.config.moves_at_once_max
+            && let Some(transfer) = self.queue.pop_front()
+        {
+            if self.has_room(&transfer.from) && self.has_room(&transfer.to) {
+                self.under_way
+                    .insert(transfer.bundle.clone(), transfer.clone());
+                due.push(transfer);
+            } else {
+                waiting.push_back(transfer);
+            }
+        }
+        waiting.append(&mut self.queue);
+        self.queue = waiting;
+        due
+    }
+
+    fn has_room(&self, broker: &BrokerId) -> bool {
+        let concerned = self.under_way.values();
+        let concerned = concerned.filter(|other| other.from == *broker || other.to == *broker);
+        concerned.count() < self.config.moves_per_broker_max
+    }
+
+    /// Takes in how a move ended.
+    pub fn on_answer(
+        &mut self,
+        now: Tick,
+        bundle: &BundleId,
+        answer: Answer,
+    ) -> Option<MoveReport> {
+        let transfer = self.under_way.remove(bundle)?;
+        // One that may have happened counts as moved: its load is not settled either way.
+        if !matches!(answer, Answer::Refused(_) | Answer::Conflict { .. }) {
+            self.moved.insert(bundle.clone(), now);
+        }
+        Some(MoveReport { transfer, answer })
+    }
+
+    /// Whether nothing is planned and nothing under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.under_way.is_empty()
+    }
+}

@@ -1,0 +1,168 @@
+//! The thread that balances while this broker leads.
+
+use super::core::{Mail, Shared};
+use crate::balance::{LoadStore, MoveReport, Picture, Round, Rounds, Switch, Transfer};
+use crate::ids::BundleId;
+use crate::planner::Plan;
+use crate::protocol::{Answer, Input};
+use crate::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// How long the thread sleeps if no round is due.
+const IDLE_WAIT: Duration = Duration::from_secs(3600);
+
+/// What balancing has come to, in one value.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Balancing {
+    /// Whether it is on.
+    pub switch: Switch,
+    /// Whether the strategy has panicked: this broker balances no more.
+    pub failed: bool,
+    /// The round that was planned last, with the reason for everything.
+    pub last: Option<Round>,
+    /// The moves that were asked for and have not ended.
+    pub under_way: Vec<Transfer>,
+    /// How many moves are planned and not asked for yet.
+    pub planned: usize,
+    /// What became of the moves, the oldest first, as far as reports are kept.
+    pub reports: Vec<MoveReport>,
+}
+
+/// What reaches the thread.
+#[derive(Debug)]
+pub(super) enum Word {
+    /// Who leads, or whether balancing is wanted, may have changed.
+    Look,
+    /// A move ended.
+    Ended(BundleId, Answer),
+    /// Stop.
+    Stop,
+}
+
+/// What the thread and the handles share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// Guards the loop. Held while a round is planned, by the thread and by whoever asks; the
+    /// protocol is read inside it. The core never takes it.
+    rounds: Mutex<Rounds>,
+    loads: Arc<dyn LoadStore>,
+    inbox: Sender<Word>,
+    failed: AtomicBool,
+}
+
+impl Desk {
+    pub(super) fn new(rounds: Rounds, loads: Arc<dyn LoadStore>, inbox: Sender<Word>) -> Self {
+        Self {
+            rounds: Mutex::new(rounds),
+            loads,
+            inbox,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn tell(&self, word: Word) {
+        let _ = self.inbox.send(word);
+    }
+
+    pub(super) fn switch(&self, switch: Switch) {
+        self.rounds.lock().switch(switch);
+        self.tell(Word::Look);
+    }
+
+    pub(super) fn rehearse(&self, shared: &Shared) -> Plan {
+        let reports = self.loads.collect();
+        let mut rounds = self.rounds.lock();
+        let picture = {
+            let protocol = shared.protocol.read();
+            let now = shared.clock.now();
+            let is_candidate = |broker: &_| protocol.is_destination(broker);
+            rounds.look(now, protocol.table(), reports, is_candidate)
+        };
+        rounds.rehearse(&picture)
+    }
+
+    pub(super) fn state(&self) -> Balancing {
+        let rounds = self.rounds.lock();
+        Balancing {
+            switch: rounds.switched(),
+            failed: self.failed.load(Ordering::Acquire),
+            last: rounds.last().cloned(),
+            under_way: rounds.under_way().cloned().collect(),
+            planned: rounds.planned(),
+            reports: rounds.reports().cloned().collect(),
+        }
+    }
+
+    /// Takes in who leads, plans if a round is due, and says which moves to ask for.
+    fn turn(&self, shared: &Shared) -> Vec<Transfer> {
+        let now = shared.clock.now();
+        let epoch = shared.protocol.read().acting_epoch();
+        let due = {
+            let mut rounds = self.rounds.lock();
+            rounds.lead(now, epoch);
+            rounds.is_due(now)
+        };
+        let reports = if due {
+            self.loads.collect()
+        } else {
+            Vec::new()
+        };
+        let mut rounds = self.rounds.lock();
+        if rounds.is_due(now) {
+            let picture: Picture = {
+                let protocol = shared.protocol.read();
+                let is_candidate = |broker: &_| protocol.is_destination(broker);
+                rounds.look(now, protocol.table(), reports, is_candidate)
+            };
+            let plan = rounds.plan(&picture);
+            rounds.begin(now, shared.protocol.read().table(), picture, plan);
+        }
+        rounds.due()
+    }
+
+    /// How long nothing is due.
+    fn wait(&self, shared: &Shared) -> Duration {
+        let wake = self.rounds.lock().next_wake();
+        wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()))
+    }
+}
+
+/// Runs until the core has ended. A strategy that panics ends balancing by this broker, and nothing
+/// else.
+pub(super) fn run(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| balance(shared, desk, words)));
+    if outcome.is_err() {
+        desk.failed.store(true, Ordering::Release);
+        desk.rounds.lock().switch(Switch::Off);
+    }
+}
+
+fn balance(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
+    loop {
+        match words.recv_timeout(desk.wait(shared)) {
+            Ok(Word::Look) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Word::Ended(bundle, answer)) => {
+                let now = shared.clock.now();
+                desk.rounds.lock().on_answer(now, &bundle, answer);
+            }
+            Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+        for transfer in desk.turn(shared) {
+            let Some(ticket) = shared.ask_move(transfer.bundle.clone()) else {
+                return;
+            };
+            let request = transfer.request();
+            let ask = Input::Ask {
+                ticket,
+                request,
+                deadline: None,
+            };
+            let _ = shared.inbox.send(Mail::Input(ask));
+        }
+    }
+}
