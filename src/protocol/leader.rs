@@ -120,6 +120,7 @@ impl Protocol {
         if changed {
             self.on_members_changed();
         }
+        self.register_if_free(request);
         self.follow_leadership();
         self.begin_to_hand_over(request);
     }

@@ -19,6 +19,8 @@ pub(super) struct Session {
     /// This process's own earlier sessions: what they held it has let go of itself, so that it need
     /// not wait.
     past: BTreeSet<SessionToken>,
+    /// The member list that says whether another process has this broker's name by now.
+    asks_for_name: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -78,10 +80,43 @@ impl Session {
 impl Protocol {
     pub(super) fn register(&mut self) {
         if self.session.token().is_none() && self.reads() {
+            if self.name_is_taken() {
+                return self.ask_for_name(self.config.renew_interval());
+            }
             self.effects.push(Effect::Register);
             // If no answer comes at all, ask again once a session begun by this request would be
             // over.
             self.register_after(self.config.session_ttl);
+        }
+    }
+
+    /// Whether another process has begun a session under this broker's name since this one lost its
+    /// own. To register would end that one, which would then end this one's, without end. A process
+    /// that starts takes the name over; one that lost it stands by until it is free again.
+    fn name_is_taken(&self) -> bool {
+        let present = self
+            .members
+            .list()
+            .and_then(|list| list.session_of(&self.me));
+        let own = self.session.past.last();
+        present.is_some_and(|present| own.is_some_and(|own| present > *own))
+    }
+
+    /// Looks whether the name is free, and registers when that is answered, or after a while.
+    fn ask_for_name(&mut self, wait: Duration) {
+        self.session.asks_for_name = Some(self.members.next_request());
+        self.list_members();
+        self.register_after(wait);
+    }
+
+    /// A list has come that was asked for as `request`: it may say that the name is free.
+    pub(super) fn register_if_free(&mut self, request: u64) {
+        let asked = self.session.asks_for_name;
+        if asked.is_some_and(|asked| request >= asked) {
+            self.session.asks_for_name = None;
+            if !self.name_is_taken() {
+                self.register();
+            }
         }
     }
 
@@ -159,10 +194,11 @@ impl Protocol {
         }
     }
 
-    /// The session is known to be over: let go of everything, then begin anew.
+    /// The session is known to be over: let go of everything, then begin anew, unless another
+    /// process has the name.
     pub(super) fn on_session_lost(&mut self) {
         self.lose_session();
-        self.register();
+        self.ask_for_name(self.config.retry_interval);
     }
 
     /// Ends the session on this broker's own word.

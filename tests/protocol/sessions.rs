@@ -117,6 +117,28 @@ fn a_zombie_does_not_serve() {
     assert_eq!(last.0, "b release", "{hooks:?}");
 }
 
+/// Of two processes of one name that both live, the newer one has the name; the other stands by, so
+/// that they do not end each other's sessions without end, and takes over when it is gone.
+#[test]
+fn two_processes_of_one_name_do_not_fight() {
+    let mut cluster = owned_by(&["a", "b"], &["b"]);
+    let bundle = bundle(0, 1);
+    cluster.replace(&broker("b"), seconds(30));
+    cluster.advance(seconds(60)).unwrap();
+    let (session, end) = (cluster.members().session_of(&broker("b")), cluster.end());
+    cluster.advance(seconds(600)).unwrap();
+    assert_eq!(cluster.members().session_of(&broker("b")), session);
+    assert_eq!(cluster.end(), end, "nobody registers again");
+    assert!(cluster.is_mine(&broker("b"), &bundle).is_some());
+    // The newer process dies; the one that stood by begins a session in its place.
+    cluster.crash(&broker("b"));
+    let next = |cluster: &deedbook::sim::Cluster| {
+        let now = cluster.members().session_of(&broker("b"));
+        now.is_some() && now > session
+    };
+    assert!(cluster.advance_until(seconds(60), next).unwrap());
+}
+
 /// Whoever waits for a bundle must not wait for ever: a hook beyond its limit costs the session.
 #[test]
 fn a_hook_that_exceeds_its_limit_ends_the_session() {
