@@ -24,6 +24,8 @@ pub mod state;
 pub mod storage;
 mod sync;
 pub mod table;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -87,7 +87,7 @@ pub enum LookUpError {
     Closed,
 }
 
-pub(super) fn command_result(answer: Answer) -> CommandResult {
+pub(crate) fn command_result(answer: Answer) -> CommandResult {
     match answer {
         Answer::Done { position } => Ok(position),
         Answer::Conflict { rejection, row } => Err(CommandError::Conflict { rejection, row }),
@@ -103,7 +103,7 @@ pub(super) fn command_result(answer: Answer) -> CommandResult {
     }
 }
 
-pub(super) fn look_up_result(answer: Answer) -> LookUpResult {
+pub(crate) fn look_up_result(answer: Answer) -> LookUpResult {
     match answer {
         Answer::Served { bundle, broker } => Ok(Owner {
             bundle,

@@ -1,9 +1,9 @@
 //! What an embedder does when ownership changes.
 
-use super::core::Mail;
 use crate::ids::{BrokerId, BundleId, Fence};
-use crate::protocol::{HookId, HookResult, Input};
-use std::sync::mpsc::Sender;
+use crate::protocol::{Hook, HookResult};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What an embedder does when ownership changes.
 ///
@@ -49,19 +49,47 @@ impl OwnershipHandler for Ignore {
     }
 }
 
+/// Calls what the protocol wants called. A hook that panics drops its completion, which says that
+/// it failed.
+pub(crate) fn call_hook(handler: &dyn OwnershipHandler, hook: &Hook, done: Completion) {
+    let _ = catch_unwind(AssertUnwindSafe(|| match hook {
+        Hook::Acquire { bundle, fence } => handler.acquire(bundle, *fence, done),
+        Hook::Release {
+            bundle,
+            fence,
+            destination,
+        } => {
+            handler.release(bundle, *fence, destination.as_ref(), done);
+        }
+        Hook::Split {
+            bundle,
+            fence,
+            children,
+        } => {
+            handler.split(bundle, *fence, children, done);
+        }
+    }));
+}
+
+type End = Box<dyn FnOnce(HookResult) + Send + Sync>;
+
 /// Says that a hook has ended. Dropped without a word, the hook has failed.
-#[derive(Debug)]
 #[must_use = "a completion that is dropped says that the hook failed"]
 pub struct Completion {
-    id: HookId,
-    inbox: Option<Sender<Mail>>,
+    end: Option<End>,
+}
+
+impl fmt::Debug for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Completion").finish_non_exhaustive()
+    }
 }
 
 impl Completion {
-    pub(super) fn new(id: HookId, inbox: Sender<Mail>) -> Self {
+    /// `end` hears how the hook ended, once.
+    pub(crate) fn new(end: impl FnOnce(HookResult) + Send + Sync + 'static) -> Self {
         Self {
-            id,
-            inbox: Some(inbox),
+            end: Some(Box::new(end)),
         }
     }
 
@@ -76,12 +104,8 @@ impl Completion {
     }
 
     fn end(&mut self, result: HookResult) {
-        if let Some(inbox) = self.inbox.take() {
-            // A channel that has ended does not care any more.
-            let _ = inbox.send(Mail::Input(Input::HookDone {
-                id: self.id,
-                result,
-            }));
+        if let Some(end) = self.end.take() {
+            end(result);
         }
     }
 }

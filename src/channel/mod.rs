@@ -24,8 +24,12 @@ pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult, Owner};
 
+#[cfg(feature = "sim")]
+pub(crate) use command::{command_result, look_up_result};
 pub use follower::Follower;
 pub use handle::Channel;
+#[cfg(feature = "sim")]
+pub(crate) use handler::call_hook;
 pub use handler::{Completion, Ignore, OwnershipHandler};
 pub use status::Status;
 pub use subscription::{NextUpdate, Subscription, SubscriptionConfig, Update};

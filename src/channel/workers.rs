@@ -1,7 +1,7 @@
 //! The threads that wait in the core's place: for the log, the registry, appends and hooks.
 
 use super::core::Mail;
-use super::handler::{Completion, OwnershipHandler};
+use super::handler::{Completion, OwnershipHandler, call_hook};
 use super::tail::TailWorker;
 use crate::clock::Clock;
 use crate::ids::{BrokerId, EntryId};
@@ -10,7 +10,6 @@ use crate::pending::Pending;
 use crate::protocol::{Effect, Hook, HookId, Input, RegistryAnswer};
 use crate::registry::Registry;
 use crate::state::Entry;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -155,25 +154,12 @@ fn call_hooks(
     inbox: &Sender<Mail>,
 ) {
     for (id, hook) in mail {
-        let done = Completion::new(id, inbox.clone());
-        // A hook that panics drops its completion, which says that it failed.
-        let _ = catch_unwind(AssertUnwindSafe(|| match &hook {
-            Hook::Acquire { bundle, fence } => handler.acquire(bundle, *fence, done),
-            Hook::Release {
-                bundle,
-                fence,
-                destination,
-            } => {
-                handler.release(bundle, *fence, destination.as_ref(), done);
-            }
-            Hook::Split {
-                bundle,
-                fence,
-                children,
-            } => {
-                handler.split(bundle, *fence, children, done);
-            }
-        }));
+        let inbox = inbox.clone();
+        let done = Completion::new(move |result| {
+            // A channel that has ended does not care any more.
+            let _ = inbox.send(Mail::Input(Input::HookDone { id, result }));
+        });
+        call_hook(handler, &hook, done);
     }
 }
 

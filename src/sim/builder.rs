@@ -4,12 +4,15 @@ use super::Failure;
 use super::cluster::Cluster;
 use super::dice::Span;
 use super::faults::Faults;
+use super::handlers::MakeHandler;
 use super::network::Delays;
 use super::workload::Workload;
+use crate::channel::OwnershipHandler;
 use crate::clock::{Clock, ManualClock};
 use crate::ids::{BrokerId, LogId};
 use crate::log::{MemberLog, MemoryLog};
 use crate::protocol::Config;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,6 +41,7 @@ pub struct Builder {
     pub(super) faults: Option<Faults>,
     pub(super) compactions: Option<Span>,
     pub(super) repeat: Option<String>,
+    pub(super) handlers: BTreeMap<BrokerId, MakeHandler>,
     log: Option<MakeLog>,
 }
 
@@ -53,6 +57,7 @@ impl Builder {
             faults: None,
             compactions: None,
             repeat: None,
+            handlers: BTreeMap::new(),
             log: None,
         }
     }
@@ -61,6 +66,19 @@ impl Builder {
     pub fn broker(mut self, broker: BrokerId) -> Self {
         self.brokers.push(broker);
         self
+    }
+
+    /// Adds a broker whose hooks are an embedder's, made anew for each process of that name. What
+    /// they complete counts after the time that hooks take. So that a run repeats, they complete
+    /// where they are called, or where the test does it for them; not on threads of their own.
+    pub fn handled_by<H: OwnershipHandler>(
+        mut self,
+        broker: BrokerId,
+        mut make: impl FnMut() -> H + Send + 'static,
+    ) -> Self {
+        let make = move || Arc::new(make()) as Arc<dyn OwnershipHandler>;
+        self.handlers.insert(broker.clone(), Box::new(make));
+        self.broker(broker)
     }
 
     /// The times and limits of all brokers. Default: [`Config::default`].

@@ -7,6 +7,7 @@ use super::dice::{Dice, Span};
 use super::event::Event;
 use super::failure::Failure;
 use super::faults::Faults;
+use super::handlers::Handlers;
 use super::history::History;
 use super::network::Delays;
 use super::node::{Node, NodeId};
@@ -85,6 +86,7 @@ pub struct Cluster {
     pub(super) store: Store,
     asks: BTreeMap<Ticket, Ask>,
     ticket_count: u64,
+    pub(super) handlers: Handlers,
     pub(super) hook_plans: BTreeMap<BrokerId, HookPlan>,
     pub(super) workload: Option<Workload>,
     pub(super) faults: Option<Faults>,
@@ -169,6 +171,7 @@ impl Cluster {
             store: Store::default(),
             asks: BTreeMap::new(),
             ticket_count: 0,
+            handlers: Handlers::new(builder.handlers),
             hook_plans: BTreeMap::new(),
             workload: builder.workload,
             faults: builder.faults,
@@ -224,6 +227,7 @@ impl Cluster {
     ) -> Result<bool, Box<Failure>> {
         let (mut moment, mut at_once) = (self.now(), 0);
         loop {
+            self.hear_hooks();
             self.outcome_of_run()?;
             if done(self) {
                 return Ok(true);

@@ -62,6 +62,29 @@ impl Cluster {
         }
     }
 
+    /// Puts the log out of a broker's reach for a while: it reads nothing, and nothing that it
+    /// appends arrives. What is under way already does.
+    pub fn cut_log(&mut self, broker: &BrokerId, time: Duration) {
+        let until = self.now().after(time);
+        if let Some(id) = self.running(broker) {
+            self.node_mut(id).link.log_cut = until;
+        }
+    }
+
+    /// Lets a broker's clock jump forward, as if its machine had slept: by its own clock everything
+    /// that it waits for is later than it was.
+    pub fn jump_clock(&mut self, broker: &BrokerId, by: Duration) {
+        if let Some(id) = self.running(broker) {
+            self.say(id, format_args!("its clock jumps by {by:?}"));
+            self.orphans.disturb(self.now());
+            let node = self.node_mut(id);
+            node.clock.jump(by);
+            // What it is woken for is due at another moment now.
+            node.wakes_at = None;
+            self.wake_when_due(id);
+        }
+    }
+
     /// Lets most of a broker's appends, or their answers, get lost for a while.
     pub fn lose_appends(&mut self, broker: &BrokerId, time: Duration) {
         let until = self.now().after(time);

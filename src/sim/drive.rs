@@ -81,6 +81,7 @@ impl Cluster {
             serves: BTreeMap::new(),
         });
         self.brokers.insert(broker.clone(), id);
+        self.handlers.start(id, broker);
         self.orphans.disturb(self.world.now());
         self.say(id, format_args!("starts"));
         self.perform(id, effects);
@@ -99,6 +100,7 @@ impl Cluster {
         node.mailbox.clear();
         self.say(id, format_args!("{how}"));
         self.hooks.gone(id);
+        self.handlers.gone(id);
         for ticket in self.answers.ended(id) {
             self.end_ask(ticket, Outcome::Lost);
         }
@@ -252,7 +254,7 @@ impl Cluster {
         self.note(result);
     }
 
-    fn wake_when_due(&mut self, id: NodeId) {
+    pub(super) fn wake_when_due(&mut self, id: NodeId) {
         let node = self.node_mut(id);
         if node.life == Life::Ended {
             return;
@@ -289,16 +291,21 @@ impl Cluster {
             return;
         }
         let slow = node.link.tail_slow > now;
+        let cut_for = node.link.log_cut.since(now);
         let mut delay = self.dice.between(self.delays.tail);
         if slow {
             delay *= 200;
         }
+        delay += cut_for;
         self.node_mut(id).reads = true;
         self.world.schedule(delay, Event::Read(id));
     }
 
     pub(super) fn read(&mut self, id: NodeId) {
         self.node_mut(id).reads = false;
+        if self.node(id).link.log_cut > self.world.now() {
+            return self.read_soon(id);
+        }
         let burst = 1 + self.dice.below(BURST_MAX);
         for _ in 0..burst {
             if self.node(id).life != Life::Running {
@@ -358,15 +365,23 @@ impl Cluster {
         let broker = self.node(id).broker.clone();
         let result = self.hooks.began(id, &broker, hook, what);
         self.note(result);
-        let (takes, failing) = match self.hook_plans.get(&broker) {
-            Some(plan) => (plan.takes, plan.failing_per_mille),
-            None => (self.delays.hook, 0),
-        };
+        if self.handlers.call(id, hook, what) {
+            return;
+        }
+        let failing = self.hook_plans.get(&broker);
+        let failing = failing.map_or(0, |plan| plan.failing_per_mille);
         let result = if self.dice.per_mille(failing) {
             HookResult::Failed
         } else {
             HookResult::Done
         };
+        self.end_hook(id, hook, result);
+    }
+
+    /// A hook ends, after the time that hooks of this broker take.
+    pub(super) fn end_hook(&mut self, id: NodeId, hook: HookId, result: HookResult) {
+        let plan = self.hook_plans.get(&self.node(id).broker);
+        let takes = plan.map_or(self.delays.hook, |plan| plan.takes);
         let done = Input::HookDone { id: hook, result };
         self.world
             .schedule(self.dice.between(takes), Event::Arrive(id, done));

@@ -51,16 +51,22 @@ pub(super) struct Link {
     pub(super) registry_cut: Tick,
     /// Appends and their answers get lost until then, or are refused, each by chance.
     pub(super) appends_lost: Tick,
+    /// The log is out of reach until then: nothing is read, and no append arrives.
+    pub(super) log_cut: Tick,
     /// The tail comes late until then.
     pub(super) tail_slow: Tick,
 }
 
 impl Link {
     pub(super) fn is_sound(&self, now: Tick) -> bool {
-        self.registry_cut.max(self.appends_lost).max(self.tail_slow) <= now
+        let log = self.appends_lost.max(self.tail_slow).max(self.log_cut);
+        self.registry_cut.max(log) <= now
     }
 
     pub(super) fn append(&self, now: Tick, dice: &mut Dice) -> Fate {
+        if now < self.log_cut {
+            return Fate::Lost;
+        }
         if now >= self.appends_lost {
             return Fate::Answered;
         }

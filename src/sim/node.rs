@@ -30,6 +30,11 @@ impl LocalClock {
         Tick::from_nanos(self.offset.saturating_add(passed))
     }
 
+    /// It shows so much more from now on.
+    pub(super) fn jump(&mut self, by: std::time::Duration) {
+        self.offset = Tick::from_nanos(self.offset).after(by).nanos();
+    }
+
     /// The first true moment at which it shows `local`.
     pub(super) fn truth(self, local: Tick) -> Tick {
         let passed = u128::from(local.nanos().saturating_sub(self.offset)) * PPM;

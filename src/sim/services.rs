@@ -228,7 +228,10 @@ impl Cluster {
             Life::Paused => false,
             Life::Ended => true,
         };
-        if !self.nodes.iter().all(sound) || self.hook_plans.values().any(|p| p.is_troubled()) {
+        if !self.nodes.iter().all(sound)
+            || self.hook_plans.values().any(|p| p.is_troubled())
+            || self.handlers.are_open()
+        {
             self.orphans.disturb(now);
         }
         if self.nodes.iter().any(|node| node.life == Life::Running) {
