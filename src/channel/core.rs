@@ -7,12 +7,12 @@ use super::command::{
 use super::compaction::{Compaction, Standing};
 use super::workers::Workers;
 use crate::clock::Clock;
-use crate::ids::BundleId;
+use crate::ids::{BundleId, Position};
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
 use crate::sync::{Condvar, Mutex, RwLock};
 use crate::table::{Error, RowChange};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,6 +81,8 @@ struct Askers {
     /// Moves of the balancer.
     moves: HashMap<Ticket, BundleId>,
     close: Vec<Completer<CloseReport>>,
+    /// Who waits until a position has been applied.
+    applied: BTreeMap<Position, Vec<Completer<()>>>,
 }
 
 impl fmt::Debug for Shared {
@@ -182,6 +184,34 @@ impl Shared {
         }
         let answer = self.protocol.read().served_now(bundle)?;
         Some(look_up_result(answer))
+    }
+
+    /// Completes once the table has what stands at a position.
+    pub(super) fn ask_applied(&self, position: Position, completer: Completer<()>) {
+        // Nothing is applied while this is held: between looking and waiting nothing is missed.
+        let protocol = self.protocol.read();
+        if protocol.table().next() > position {
+            drop(protocol);
+            completer.complete(());
+            return;
+        }
+        let mut askers = self.askers.lock();
+        if !askers.ended {
+            askers.applied.entry(position).or_default().push(completer);
+        }
+    }
+
+    /// Tells those who waited for what has been applied.
+    fn tell_applied(&self) {
+        let next = self.protocol.read().table().next();
+        let applied = {
+            let mut askers = self.askers.lock();
+            let later = askers.applied.split_off(&next);
+            std::mem::replace(&mut askers.applied, later)
+        };
+        for completer in applied.into_values().flatten() {
+            completer.complete(());
+        }
     }
 
     /// Whether commands are taken.
@@ -331,6 +361,7 @@ fn turn(
         let effects = shared.protocol.write().step(shared.clock.now(), input);
         if from_tail {
             workers.tail_item_done();
+            shared.tell_applied();
         }
         if let ControlFlow::Break(report) = carry_out(shared, workers, effects) {
             return report;

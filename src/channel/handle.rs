@@ -7,7 +7,7 @@ use super::core::{Interest, Mail, Shared};
 use super::status::Status;
 use super::subscription::{Subscription, SubscriptionConfig};
 use crate::balance::{LoadStore, Switch};
-use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Topic};
+use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Position, Topic};
 use crate::pending::{self, Pending};
 use crate::planner::{BrokerLoad, Plan};
 use crate::protocol::{CloseReport, Input, Mine, Refused, Request, Ticket};
@@ -280,6 +280,18 @@ impl Channel {
             }
             Interest::Goes
         }));
+        pending
+    }
+
+    /// Completes once the table has what stands at a position of the log, whatever came of it: also
+    /// an entry that was rejected has been applied. Abandoned if the channel ends before.
+    ///
+    /// A listener may ask for the position that it hears of, which the table has already, but not
+    /// wait for a later one: nothing is applied while it is called.
+    #[must_use = "it completes later"]
+    pub fn refresh(&self, position: Position) -> Pending<()> {
+        let (completer, pending) = pending::channel();
+        self.inner.shared.ask_applied(position, completer);
         pending
     }
 
