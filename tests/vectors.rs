@@ -25,13 +25,17 @@ const FLAGS: [&str; 3] = [
     "list_order_dependent_from",
     "float_sensitive_from",
 ];
-const FILES: [&str; 6] = [
+const FILES: [&str; 10] = [
     "avg_shedder.jsonl",
     "placement_avg_select.jsonl",
     "threshold_shedder.jsonl",
     "overload_shedder.jsonl",
     "uniform_shedder.jsonl",
     "transfer_shedder.jsonl",
+    "placement_long_term_rate.jsonl",
+    "placement_resource_usage.jsonl",
+    "placement_resource_usage_ext.jsonl",
+    "placement_round_robin.jsonl",
 ];
 
 fn sample() -> PathBuf {
@@ -124,7 +128,7 @@ fn off(number: &Value) -> Option<Value> {
     Some((number.as_f64()? * (1.0 + 2e-9) + 1e-300).into())
 }
 
-const CHANGES: [Change; 14] = [
+const CHANGES: [Change; 15] = [
     ("unload", |result| add(result, "unload", json!(["u0"]))),
     ("placement", |result| add(result, "placement", json!("b0"))),
     ("hits_high", |result| add(result, "hits_high", json!(1))),
@@ -168,13 +172,14 @@ const CHANGES: [Change; 14] = [
         *deviation = off(deviation)?;
         Some(())
     }),
+    ("best", |result| {
+        let best = result.get_mut("best")?.as_array_mut()?;
+        best.push("nobody".into());
+        Some(())
+    }),
     ("goes to", |result| {
-        if ["unload", "decisions"]
-            .iter()
-            .any(|key| result.get(key).is_some())
-        {
-            return None;
-        }
+        let words = ["pick", "random", "sticky_or_random"];
+        words.iter().find_map(|word| result.get(word))?;
         *result = json!({"pick": "nobody"});
         Some(())
     }),

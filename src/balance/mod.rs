@@ -11,7 +11,9 @@
 mod balancer;
 mod load_store;
 mod rounds;
+mod split;
 
 pub use balancer::{Balancer, Config, MoveReport, Transfer};
 pub use load_store::{LoadStore, MemoryLoadStore, Reported};
 pub use rounds::{Pace, Picture, Round, Rounds, Switch};
+pub use split::split_requests;

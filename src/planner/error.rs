@@ -1,6 +1,6 @@
 //! What is wrong with a planner's configuration.
 
-use super::Strategy;
+use super::{PlacementKind, Strategy};
 
 /// Why a strategy cannot work as it was told to.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -16,6 +16,12 @@ pub enum Error {
         /// What is allowed, in words.
         expected: &'static str,
     },
+    /// There is no placement of this name.
+    #[error("no such placement: {name}; there is {all}", all = placements())]
+    UnknownPlacement {
+        /// What was asked for.
+        name: String,
+    },
     /// There is no strategy of this name.
     #[error("no such strategy: {name}; there is {all}", all = strategies())]
     UnknownStrategy {
@@ -28,6 +34,10 @@ pub enum Error {
         /// What was given.
         text: String,
     },
+}
+
+fn placements() -> String {
+    PlacementKind::ALL.map(PlacementKind::name).join(", ")
 }
 
 fn strategies() -> String {

@@ -25,6 +25,7 @@ mod rehearsal;
 mod relief;
 mod score;
 mod shedder;
+pub mod split;
 mod strategy;
 pub mod threshold;
 pub mod transfer;
@@ -38,7 +39,10 @@ pub use error::Error;
 pub use explain::{Cause, Fate};
 pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Smoothed};
 pub use mode::Mode;
-pub use placement::{AtRandom, ByPlan, Placement, Sticky};
+pub use placement::{
+    AtRandom, ByPlan, InTurn, LeastLoaded, LeastLongTermMessageRate, LeastReportedUsage,
+    LeastResourceUsage, Placement, PlacementKind, RoundRobin, Shared, Sticky, UsageConfig,
+};
 pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score, SearchVerdict, Unload};
 pub use reason::{Barred, Hits, Kept, Measure, Stopped, Trigger, Wanted};
 pub use rehearsal::{Rehearsal, Rehearsed, compare};

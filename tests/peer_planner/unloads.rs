@@ -101,6 +101,7 @@ impl Setup {
                 rate: [of.rate_in, 0.0],
                 thr: [of.throughput_in, of.throughput_out],
                 bundles: Some(names.collect()),
+                ..Broker::default()
             };
             shown.brokers.insert(of.broker.clone(), reported);
         }

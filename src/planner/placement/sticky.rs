@@ -25,12 +25,6 @@ impl Sticky {
             chance: AtRandom::new(seed),
         }
     }
-
-    /// Takes over the destinations of a plan.
-    pub fn adopt(&mut self, plan: &Plan) {
-        let bound = |planned: &crate::planner::Move| (planned.bundle.clone(), planned.to.clone());
-        self.planned.extend(plan.moves.iter().map(bound));
-    }
 }
 
 impl Placement for Sticky {
@@ -43,5 +37,11 @@ impl Placement for Sticky {
         let chosen = self.chance.place(bundle, candidates)?;
         self.planned.insert(bundle.clone(), chosen.clone());
         Some(chosen)
+    }
+
+    /// Takes over the destinations of a plan.
+    fn adopt(&mut self, plan: &Plan) {
+        let bound = |planned: &crate::planner::Move| (planned.bundle.clone(), planned.to.clone());
+        self.planned.extend(plan.moves.iter().map(bound));
     }
 }

@@ -24,6 +24,10 @@ pub(crate) struct Broker {
     pub(crate) thr: [f64; 2],
     /// None: as in the round before.
     pub(crate) bundles: Option<Vec<String>>,
+    /// Messages in and out a second, over a long time.
+    pub(crate) long_rate: Option<Pair>,
+    /// The same of bundles that were given to it and are not reported yet.
+    pub(crate) preallocated: BTreeMap<String, Pair>,
 }
 
 /// What a round shows: all brokers, what is new about bundles, all bundles in their grace period.

@@ -28,6 +28,9 @@ pub(crate) struct Line {
     alternatives_seen: usize,
     /// From this round on the order inside lists is open.
     list_order_dependent_from: Option<usize>,
+    /// In turn: how many turns there were before.
+    #[serde(default)]
+    pub(crate) initial_count: u32,
     /// The first round that double precision decides in another way.
     float_sensitive_from: Option<usize>,
     /// What it decides.
@@ -83,6 +86,11 @@ impl Line {
         self.expected
             .iter()
             .any(|recorded| recorded.get(what).is_some())
+    }
+
+    /// Whether rounds have something of this name.
+    pub(crate) fn shows(&self, what: &str) -> bool {
+        self.rounds.iter().any(|round| round.get(what).is_some())
     }
 
     /// Judges all rounds: one strategy lives through them.

@@ -13,6 +13,7 @@ pub(crate) mod decision;
 mod line;
 pub(crate) mod names;
 pub(crate) mod ownership;
+pub(crate) mod placement;
 pub(crate) mod summary;
 pub(crate) mod transfer;
 pub(crate) mod unload;
@@ -67,7 +68,7 @@ const fn form(
     }
 }
 
-const FORMS: [Form; 6] = [
+const FORMS: [Form; 10] = [
     form("avg_shedder", avg::fits, avg::judge),
     form("placement_avg_select", avg::fits, avg::judge),
     form(
@@ -86,6 +87,27 @@ const FORMS: [Form; 6] = [
         unload::judge_uniform,
     ),
     form("transfer_shedder", transfer::fits, transfer::judge),
+    form(
+        "placement_long_term_rate",
+        placement::fits_long_term,
+        placement::judge_long_term,
+    ),
+    // Before the next one, whose name its own begins with.
+    form(
+        "placement_resource_usage_ext",
+        placement::fits_reported,
+        placement::judge_reported,
+    ),
+    form(
+        "placement_resource_usage",
+        placement::fits_usage,
+        placement::judge_usage,
+    ),
+    form(
+        "placement_round_robin",
+        placement::fits_turns,
+        placement::judge_turns,
+    ),
 ];
 
 fn known() -> String {

@@ -47,6 +47,10 @@ impl Names {
                 let known = cluster.bundles.get(bundle).copied().map(bundle_load);
                 reported.bundles.insert(self.bundle(bundle)?, known);
             }
+            for (bundle, &[rate_in, rate_out]) in &broker.preallocated {
+                let brings = traffic([rate_in, rate_out, 0.0, 0.0]);
+                reported.preallocated.insert(self.bundle(bundle)?, brings);
+            }
             load.brokers.insert(BrokerId::new(name)?, reported);
         }
         for bundle in &cluster.recent {
@@ -73,6 +77,9 @@ fn broker_load(broker: &Broker) -> BrokerLoad {
         bandwidth_in: resource(broker.bw_in),
         bandwidth_out: resource(broker.bw_out),
         traffic: traffic([broker.rate[0], broker.rate[1], broker.thr[0], broker.thr[1]]),
+        long_term: broker
+            .long_rate
+            .map(|[rate_in, rate_out]| traffic([rate_in, rate_out, 0.0, 0.0])),
         ..BrokerLoad::default()
     }
 }
