@@ -21,8 +21,8 @@
 //! | something of this by chance | [`Builder::faults`] |
 //!
 //! After each event the cluster checks what deedbook guarantees (two brokers never both say "mine",
-//! fences grow, nobody waits for ever, ...); each `advance` fails with the trace once something does
-//! not hold. [`come_to_rest`](Cluster::come_to_rest) ends all trouble and checks that everything
+//! fences grow, nobody waits for ever, ...); each `advance` fails with the trace once something
+//! does not hold. [`come_to_rest`](Cluster::come_to_rest) ends all trouble and checks that everything
 //! has healed.
 //!
 //! # Examples

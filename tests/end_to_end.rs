@@ -9,13 +9,12 @@ use deedbook::channel::{
 };
 use deedbook::clock::BootClock;
 use deedbook::compactor::Policy;
-use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, Holder, KeyRange, LogId, Namespace};
-use deedbook::ids::{Position, SessionToken};
-use deedbook::log::{Append, EventLog, Guard, MemoryLog, ReadError};
+use deedbook::ids::{BrokerId, BundleId, Cuts, Fence, KeyRange, LogId, Namespace, Position};
+use deedbook::log::{EventLog, MemoryLog, ReadError};
 use deedbook::pending::{Abandoned, Pending};
 use deedbook::planner::{BrokerLoad, ClusterLoad, Constraints, Move, Plan, Shedder, Traffic};
 use deedbook::protocol::{Answer, Config, Mine, Refused};
-use deedbook::state::{Body, Entry, Record, Row, State};
+use deedbook::state::{Record, Row, State};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -53,7 +52,6 @@ impl OwnershipHandler for Told {
 }
 
 struct Brokers {
-    log: Arc<MemoryLog>,
     cluster: Cluster,
     channels: BTreeMap<&'static str, (Channel, mpsc::Receiver<String>)>,
 }
@@ -62,9 +60,8 @@ impl Brokers {
     fn start(names: &[&'static str], ttl: Duration) -> Self {
         let clock = Arc::new(BootClock);
         let log = Arc::new(MemoryLog::new(LogId::new(7), clock.clone()));
-        let cluster = Cluster::embedded(log.clone(), clock, ttl);
+        let cluster = Cluster::embedded(log, clock, ttl);
         let mut brokers = Self {
-            log,
             cluster,
             channels: BTreeMap::new(),
         };
@@ -490,51 +487,4 @@ fn the_leader_balances_by_the_reports_of_all() {
     };
     assert!(matches!(report.answer, Answer::Done { .. }), "{report:?}");
     assert_eq!(report.transfer.bundle, bundles[0]);
-}
-
-/// Who waits for a position sees what stands there, also if it was rejected, and is not held up by
-/// asking while it is told of it.
-#[test]
-fn a_refresh_ends_once_the_effect_is_visible() {
-    let brokers = Brokers::start(&["a", "b"], LONG);
-    let (a, b) = (brokers.get("a"), brokers.get("b"));
-    let (sender, heard) = mpsc::channel();
-    let listening = b.clone();
-    b.listen(move |bundle, row| {
-        let version = row.unwrap().version;
-        let refreshed = listening.refresh(version).wait();
-        let _ = sender.send((refreshed, listening.row(bundle).unwrap().version, version));
-    });
-    let created = a
-        .create_namespace(&namespace(), None)
-        .wait()
-        .unwrap()
-        .unwrap();
-    let refreshed = b.refresh(created);
-    assert_eq!(refreshed.wait_for(LIMIT), Some(Ok(())));
-    assert!(b.row(&whole()).is_some());
-    let (inside, row, version) = heard.recv_timeout(LIMIT).unwrap();
-    assert_eq!((inside, row, version), (Ok(()), created, created));
-
-    // An entry that is rejected has been applied, too.
-    let wrong = Entry {
-        author: Holder::new(broker("x"), SessionToken::new(1)),
-        counter: 1,
-        epoch: None,
-        body: Body::DeleteNamespace {
-            namespace: Namespace::new("acme/unknown").unwrap(),
-            applied: created,
-        },
-    };
-    let appended = brokers.log.append(Append {
-        entry: Arc::new(wrong),
-        guard: Guard::None,
-    });
-    let rejected = appended.wait().unwrap().unwrap().position;
-    assert_eq!(b.refresh(rejected).wait_for(LIMIT), Some(Ok(())));
-    assert!(b.status().next > rejected);
-
-    let never = b.refresh(Position::new(1_000_000));
-    b.close(LIMIT).wait().unwrap();
-    assert_eq!(never.wait(), Err(Abandoned));
 }
