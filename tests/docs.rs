@@ -310,3 +310,32 @@ fn every_mutant_applies_and_has_a_row() {
         }
     }
 }
+
+/// The public fields of a struct of the library, as its source has them.
+fn fields(file: &str, name: &str) -> Vec<String> {
+    let source = read(&root().join(file));
+    let (_, body) = source
+        .split_once(&format!("pub struct {name} {{\n"))
+        .unwrap();
+    let lines = body.lines().take_while(|line| *line != "}");
+    let fields = lines.filter_map(|line| line.strip_prefix("    pub ")?.split(':').next());
+    fields.map(str::to_owned).collect()
+}
+
+#[test]
+fn all_that_a_status_says_is_explained_and_nothing_else() {
+    let document = read(&root().join("docs/observability.md"));
+    for (heading, file, name) in [
+        ("\n## Counters\n", "src/protocol/counters.rs", "Counters"),
+        ("\n## Status\n", "src/channel/status.rs", "Status"),
+    ] {
+        let (_, section) = document.split_once(heading).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(cells);
+        let mut listed: Vec<&str> = rows.filter_map(|cells| quoted(cells[0])).collect();
+        let mut expected = fields(file, name);
+        listed.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(listed, expected, "{name}");
+    }
+}

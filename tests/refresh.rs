@@ -42,6 +42,7 @@ fn a_refresh_ends_once_the_effect_is_visible() {
         .wait()
         .unwrap()
         .unwrap();
+    let created = created.position;
     let refreshed = b.refresh(created);
     assert_eq!(refreshed.wait_for(LIMIT), Some(Ok(())));
     assert!(b.row(&whole).is_some());

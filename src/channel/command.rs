@@ -1,14 +1,23 @@
 //! Commands and look-ups as the embedder sees them.
 
 use super::handle::Channel;
-use crate::ids::{BrokerId, BundleId, Cuts, Position};
+use crate::ids::{BrokerId, BundleId, Cuts, Fence, Position};
 use crate::pending::Pending;
 use crate::protocol::{Action, Answer, Refused, Request};
 use crate::state::{Rejection, Row};
 use std::time::Duration;
 
-/// How a command ended: the position of the entry that completed it, or why it did not complete.
-pub type CommandResult = Result<Position, CommandError>;
+/// How a command ended: what it came to, or why it did not complete.
+pub type CommandResult = Result<Completed, CommandError>;
+
+/// What a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The position of the entry that completed it.
+    pub position: Position,
+    /// The fencing token of the ownership that came of it: of assignments and transfers.
+    pub fence: Option<Fence>,
+}
 
 /// How a look-up ended.
 pub type LookUpResult = Result<Owner, LookUpError>;
@@ -89,7 +98,7 @@ pub enum LookUpError {
 
 pub(crate) fn command_result(answer: Answer) -> CommandResult {
     match answer {
-        Answer::Done { position } => Ok(position),
+        Answer::Done { position, fence } => Ok(Completed { position, fence }),
         Answer::Conflict { rejection, row } => Err(CommandError::Conflict { rejection, row }),
         Answer::Superseded { row } => Err(CommandError::Superseded { row }),
         Answer::Refused(refused) => Err(CommandError::Refused(refused)),

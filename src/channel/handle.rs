@@ -322,7 +322,14 @@ impl Channel {
             epoch: protocol.epoch(),
             next: protocol.table().next(),
             held: protocol.held().count(),
-            in_flight: protocol.table().in_flight().count(),
+            in_flight: protocol.in_flight(),
+            counters: protocol.counters().clone(),
+            waits: protocol.waits(),
+            session_age: (protocol.session_since()).map(|since| shared.clock.now().since(since)),
+            leader: protocol
+                .members()
+                .and_then(|members| members.leader_holder())
+                .map(|(_, holder)| holder.broker),
             read_error,
             apply_error: protocol.stopped().cloned(),
             poisoned: shared.poisoned.load(std::sync::atomic::Ordering::Acquire),

@@ -22,7 +22,8 @@ mod workers;
 pub use balancing::Balancing;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
-pub use command::{BundleCommand, CommandError, CommandResult, LookUpError, LookUpResult, Owner};
+pub use command::{BundleCommand, CommandError, CommandResult, Completed};
+pub use command::{LookUpError, LookUpResult, Owner};
 
 #[cfg(feature = "sim")]
 pub(crate) use command::{command_result, look_up_result};

@@ -1,7 +1,11 @@
 //! A broker's state in one value.
 
 use crate::ids::{BrokerId, Epoch, Position, SessionToken};
+use crate::protocol::{Counters, Wait};
+use crate::state::State;
 use crate::table;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A broker's state in one value.
 #[derive(Clone, Debug)]
@@ -13,14 +17,22 @@ pub struct Status {
     pub session: Option<SessionToken>,
     /// Whether commands are taken: the session is certain and the log has been read to its end.
     pub ready: bool,
+    /// How long the session has lived, as this process knows it.
+    pub session_age: Option<Duration>,
+    /// Who leads, as far as this broker knows.
+    pub leader: Option<BrokerId>,
+    /// Whom this broker, as leader, waits for before it takes what they hold.
+    pub waits: Vec<Wait>,
     /// The epoch, if it leads.
     pub epoch: Option<Epoch>,
     /// The next position to read.
     pub next: Position,
     /// How many bundles it holds.
     pub held: usize,
-    /// How many bundles are in flight, in the whole cluster.
-    pub in_flight: usize,
+    /// How many bundles of the whole cluster are in flight, by state.
+    pub in_flight: BTreeMap<State, usize>,
+    /// What it has counted since it started.
+    pub counters: Counters,
     /// Why the log cannot be read any more, if so.
     pub read_error: Option<table::Error>,
     /// Why what was read cannot be applied any more, if so.

@@ -228,6 +228,9 @@ impl Protocol {
             Purpose::Operation(operation) => self.on_operation(operation, resolution),
             Purpose::Override(bundle) => {
                 self.appends.overridden.remove(&bundle);
+                if matches!(resolution, Resolution::Accepted { .. }) {
+                    self.ledger.count_override(self.table.get(&bundle));
+                }
                 self.on_override(&resolution);
             }
             Purpose::Namespace => self.on_override(&resolution),

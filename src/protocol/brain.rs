@@ -3,7 +3,8 @@
 use super::appends::{Appends, Resolution};
 use super::closing::Closing;
 use super::config::Config;
-use super::io::{Answer, Effect, Input, Mine, NotMine, RegistryAnswer, Ticket};
+use super::counters::Ledger;
+use super::io::{Answer, Effect, Input, Mine, NotMine, RegistryAnswer, Ticket, Wait};
 use super::leader::{Leadership, MemberList};
 use super::lookups::{LookUps, is_destination};
 use super::operations::Operations;
@@ -56,6 +57,7 @@ pub struct Protocol {
     pub(super) ownership: Ownership,
     pub(super) operations: Operations,
     pub(super) look_ups: LookUps,
+    pub(super) ledger: Ledger,
     pub(super) closing: Option<Closing>,
     pub(super) timers: Timers,
     pub(super) now: Tick,
@@ -87,6 +89,7 @@ impl Protocol {
             ownership: Ownership::default(),
             operations: Operations::default(),
             look_ups: LookUps::default(),
+            ledger: Ledger::default(),
             closing: None,
             timers: Timers::default(),
             now,
@@ -158,6 +161,27 @@ impl Protocol {
         let leadership = self.leadership.as_ref();
         let acting = leadership.filter(|leadership| leadership.acts && self.closing.is_none());
         acting.map(|leadership| leadership.epoch)
+    }
+
+    /// Whom this broker, as leader, waits for before it takes what they hold: members that it saw
+    /// dead.
+    #[must_use]
+    pub fn waits(&self) -> Vec<Wait> {
+        let dead = self.leadership.iter().flat_map(|leads| &leads.dead_since);
+        let delay = self.config.takeover_delay() + self.config.reclaim_grace;
+        let wait = |(holder, since): (&Holder, &Tick)| Wait {
+            holder: holder.clone(),
+            bundles: self.table.held_by(holder).count(),
+            since: *since,
+            until: since.after(delay),
+        };
+        dead.map(wait).collect()
+    }
+
+    /// When the living session began, as this process knows it.
+    #[must_use]
+    pub fn session_since(&self) -> Option<Tick> {
+        self.session.token().map(|_| self.session.since())
     }
 
     /// Whether a broker may get bundles: it is a member, and not about to leave.
@@ -287,7 +311,10 @@ impl Protocol {
                 }
                 Resolution::Accepted { position }
             }
-            Err(rejection) => Resolution::Rejected(rejection.clone()),
+            Err(rejection) => {
+                self.ledger.count_rejection(rejection);
+                Resolution::Rejected(rejection.clone())
+            }
         };
         self.on_fact(applied.fact.as_ref());
         self.effects.push(Effect::Applied(applied));
@@ -388,6 +415,7 @@ impl Protocol {
     }
 
     pub(super) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.ledger.count_answer(ticket, &answer);
         self.effects.push(Effect::Answer { ticket, answer });
     }
 }

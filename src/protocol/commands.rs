@@ -35,11 +35,11 @@ impl Protocol {
         let outcome = match (refused, request) {
             (Some(refused), _) => Err(refused),
             (None, Request::Owner { bundle }) => {
-                self.look_up(ticket, Question::Owner(bundle));
+                self.begin_look_up(ticket, Question::Owner(bundle));
                 Ok(())
             }
             (None, Request::Locate { namespace, key }) => {
-                self.look_up(ticket, Question::Locate(namespace, key));
+                self.begin_look_up(ticket, Question::Locate(namespace, key));
                 Ok(())
             }
             (None, request) => self.command(ticket, request),

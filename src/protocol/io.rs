@@ -2,7 +2,7 @@
 
 use crate::clock::Tick;
 use crate::ids::{
-    BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Namespace, Position, SessionToken,
+    BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Holder, Namespace, Position, SessionToken,
 };
 use crate::log::{AppendResult, Guard, Members, Refusal, TailItem};
 use crate::registry;
@@ -269,6 +269,8 @@ pub enum Answer {
     Done {
         /// The position of the entry that completed it.
         position: Position,
+        /// The fencing token of the ownership that came of it; none if it is not about one.
+        fence: Option<Fence>,
     },
     /// The broker that serves the bundle, or is about to.
     Served {
@@ -386,6 +388,21 @@ pub enum Refused {
 pub struct CloseReport {
     /// What it still owned when its time was over.
     pub left: Vec<BundleId>,
+}
+
+/// A session that the leader saw dead, and waits for before it takes what that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The session, and whose it is.
+    pub holder: Holder,
+    /// How many bundles it holds.
+    pub bundles: usize,
+    /// When this leader first saw it dead, by its own clock.
+    pub since: Tick,
+    /// When its bundles are taken; those in flight are taken earlier by the grace that is granted
+    /// for its return.
+    pub until: Tick,
 }
 
 /// Whether a bundle is this broker's, now.

@@ -85,7 +85,13 @@ impl LookUps {
 }
 
 impl Protocol {
-    pub(super) fn look_up(&mut self, ticket: Ticket, question: Question) {
+    pub(super) fn begin_look_up(&mut self, ticket: Ticket, question: Question) {
+        self.ledger.begin_look_up(ticket);
+        self.look_up(ticket, question);
+        self.ledger.count_if_deferred(ticket);
+    }
+
+    fn look_up(&mut self, ticket: Ticket, question: Question) {
         match self.try_answer(&question) {
             Some(answer) => self.answer(ticket, answer),
             None => {

@@ -13,6 +13,7 @@ mod brain;
 mod closing;
 mod commands;
 mod config;
+mod counters;
 mod io;
 mod leader;
 mod lookups;
@@ -25,7 +26,8 @@ mod timers;
 pub use crate::planner::{AtRandom, Placement};
 pub use brain::Protocol;
 pub use config::Config;
+pub use counters::{Counters, HookTimes};
 pub use io::{
     Action, Answer, CloseReport, Effect, Hook, HookId, HookResult, Input, Mine, NotMine, Refused,
-    RegistryAnswer, Request, Ticket,
+    RegistryAnswer, Request, Ticket, Wait,
 };

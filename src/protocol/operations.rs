@@ -207,7 +207,7 @@ impl Protocol {
         };
         match resolution {
             Resolution::Accepted { position } => match subject {
-                Subject::Created(_) => self.finish(id, &Answer::Done { position }),
+                Subject::Created(_) => self.finish_done(id, position),
                 Subject::Bundle(..) | Subject::Deleted(_) => self.check_operation(id),
             },
             Resolution::Rejected(rejection) => {
@@ -264,7 +264,9 @@ impl Protocol {
                 } else {
                     position
                 };
-                self.finish(id, &Answer::Done { position });
+                let owned = row.filter(|row| row.record.state() == State::Owned);
+                let fence = owned.map(|row| row.fence);
+                self.finish(id, &Answer::Done { position, fence });
             }
             Progress::Superseded => {
                 let row = row.cloned();
@@ -279,7 +281,7 @@ impl Protocol {
             Some(Fact::NamespaceEnded(namespace)) => {
                 let position = self.table.next().previous();
                 if let Some(id) = self.operations.find(&Subject::Deleted(namespace.clone())) {
-                    self.finish(id, &Answer::Done { position });
+                    self.finish_done(id, position);
                 }
                 self.look_ups.touch_all();
             }
@@ -303,8 +305,14 @@ impl Protocol {
             .collect();
         let position = self.table.next().previous();
         for id in over {
-            self.finish(id, &Answer::Done { position });
+            self.finish_done(id, position);
         }
+    }
+
+    /// Ends the waits for what is about no ownership.
+    fn finish_done(&mut self, id: OperationId, position: Position) {
+        let fence = None;
+        self.finish(id, &Answer::Done { position, fence });
     }
 
     fn finish(&mut self, id: OperationId, answer: &Answer) {

@@ -4,8 +4,10 @@
 //! this bundle are in.
 
 use super::brain::Protocol;
+use super::counters::kind;
 use super::io::{Effect, Hook, HookId, HookResult};
 use super::timers::Timer;
+use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Cuts, Fence, Holder};
 use crate::state::{Phase, Record, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Ownership {
     stages: BTreeMap<BundleId, Stage>,
-    running: BTreeMap<HookId, BundleId>,
+    running: BTreeMap<HookId, Run>,
     hook_count: u64,
     touched: BTreeSet<BundleId>,
+}
+
+/// A hook that runs.
+#[derive(Debug)]
+struct Run {
+    bundle: BundleId,
+    kind: &'static str,
+    since: Tick,
 }
 
 /// How far the hooks of a bundle are. One runs at a time; a bundle without a stage is not served
@@ -285,7 +295,12 @@ impl Protocol {
     fn run_hook(&mut self, hook: Hook, stage: Stage) {
         self.ownership.hook_count += 1;
         let id = HookId(self.ownership.hook_count);
-        self.ownership.running.insert(id, hook.bundle().clone());
+        let run = Run {
+            bundle: hook.bundle().clone(),
+            kind: kind(&hook),
+            since: self.now,
+        };
+        self.ownership.running.insert(id, run);
         self.ownership.stages.insert(hook.bundle().clone(), stage);
         self.timers
             .set(self.now.after(self.config.hook_limit), Timer::Hook(id));
@@ -293,10 +308,13 @@ impl Protocol {
     }
 
     pub(super) fn on_hook_done(&mut self, id: HookId, result: &HookResult) {
-        let Some(bundle) = self.ownership.running.remove(&id) else {
+        let Some(run) = self.ownership.running.remove(&id) else {
             return;
         };
+        let bundle = run.bundle;
         let done = *result == HookResult::Done;
+        let took = self.now.since(run.since);
+        self.ledger.count_hook(run.kind, took, done);
         let next = match self.ownership.stages.remove(&bundle) {
             Some(Stage::Acquiring { fence }) if done => Some(Stage::Acquired { fence }),
             Some(Stage::Acquiring { fence }) => Some(Stage::Failed { fence }),

@@ -14,7 +14,8 @@ fn the_destination_owns_it_with_the_fence_of_the_choice() {
     let answer = change(&mut cluster, "a", &bundle, assign("b"));
     let row = row(&cluster, &bundle);
     let position = row.version;
-    assert_eq!(answer, Answer::Done { position });
+    let fence = Some(row.fence);
+    assert_eq!(answer, Answer::Done { position, fence });
     assert_eq!(owner(&cluster, &bundle).unwrap(), "b");
     assert!(row.fence.get() >= before.get() && row.fence.get() < row.version.get());
     cluster.advance(seconds(1)).unwrap();

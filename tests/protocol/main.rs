@@ -13,6 +13,7 @@
 mod assign;
 mod balance;
 mod closing;
+mod counting;
 mod field_reports;
 mod leader;
 mod look_ups;

@@ -24,7 +24,11 @@ fn the_source_owns_the_children_and_lets_go_of_the_parent_once() {
     let fence = row(&cluster, &parent).fence;
     let answer = change(&mut cluster, "b", &parent, split(&parent));
     let divided = row(&cluster, &parent).version;
-    assert_eq!(answer, Answer::Done { position: divided });
+    let done = Answer::Done {
+        position: divided,
+        fence: None,
+    };
+    assert_eq!(answer, done);
     assert_eq!(state(&cluster, &parent), State::Deleted);
     cluster.advance(seconds(1)).unwrap();
     for child in children(&parent) {

@@ -244,7 +244,7 @@ fn is_done(answer: &Answer) -> bool {
 /// How a move ended, in words.
 fn outcome(answer: &Answer) -> String {
     match answer {
-        Answer::Done { position } => format!("done at {position}"),
+        Answer::Done { position, .. } => format!("done at {position}"),
         Answer::Conflict { rejection, .. } => format!("conflict: {rejection}"),
         Answer::Superseded { .. } => "superseded".to_owned(),
         Answer::Refused(refused) => format!("refused: {refused}"),
