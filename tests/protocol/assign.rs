@@ -123,7 +123,7 @@ fn nothing_is_written_for_what_cannot_be() {
     assert_eq!(cluster.end(), end);
 }
 
-/// The record was written before this process began to read: it must act all the same, without
+/// B1: The record was written before this process began to read: it must act all the same, without
 /// waiting for the leader's round.
 #[test]
 fn a_promise_found_in_replay_is_taken() {

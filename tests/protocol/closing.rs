@@ -10,6 +10,7 @@ fn has_closed(name: &str) -> impl Fn(&Cluster) -> bool {
     move |cluster| cluster.close_report(&name).is_some()
 }
 
+/// B15.
 #[test]
 fn everything_is_handed_over_before_it_ends() {
     let mut cluster = owned_by(&["a", "b", "c"], &["a", "a", "b"]);
@@ -59,7 +60,7 @@ fn everything_is_handed_over_before_it_ends() {
 }
 
 /// Nobody is left to take anything: what is promised and what is owned becomes free, and nothing is
-/// owned afterwards.
+/// owned afterwards. B14.
 #[test]
 fn the_last_broker_leaves_everything_free() {
     let mut cluster = owned_by(&["a"], &["a", "a"]);
@@ -124,7 +125,7 @@ fn whoever_asks_a_broker_that_leaves_is_sent_away_and_whoever_waits_is_answered(
     assert!(has_closed("b")(&cluster));
 }
 
-/// A broker that leaves is no destination: not for placement, and not by name.
+/// B25: B2: A broker that leaves is no destination: not for placement, and not by name.
 #[test]
 fn nobody_is_sent_to_a_broker_that_leaves() {
     let mut cluster = owned_by(&["a", "b"], &["b", "a"]);

@@ -6,6 +6,13 @@ use deedbook::protocol::{Action, Answer, Request};
 use deedbook::sim::Cluster;
 use deedbook::state::{Record, State};
 
+fn served_by(answer: &Answer) -> &str {
+    match answer {
+        Answer::Served { broker, .. } => broker.as_str(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The broker that does not lead, among these.
 fn follower(cluster: &Cluster, names: &[&'static str]) -> &'static str {
     let leads = leader(cluster).unwrap();
@@ -177,4 +184,157 @@ fn e2_a_tombstone_is_removed_although_nothing_is_written() {
     assert!(stood <= limit, "{stood:?}");
     cluster.compact_now().unwrap().unwrap();
     assert_eq!(cluster.table().row_count(), 2);
+}
+
+/// B1: what was promised, let go of or divided before a broker read of it is taken up in replay,
+/// without the leader's round, and each hook runs once.
+#[test]
+fn b1_replay_takes_up_what_is_in_flight() {
+    let mut cluster = owned_by(&["a", "b"], &["a", "a"]);
+    let [released, divided] = [0, 1].map(|index| bundle(index, 2));
+    cluster.cut_log(&broker("a"), seconds(20));
+    ask(&mut cluster, "b", &released, transfer("b"));
+    let cuts = halves(&divided);
+    ask(&mut cluster, "b", &divided, Action::Split { cuts });
+    until(&mut cluster, seconds(5), &divided, State::Splitting);
+    until(&mut cluster, seconds(5), &released, State::Releasing);
+    cluster.advance(seconds(15)).unwrap();
+    until_owned(&mut cluster, seconds(10), &released, "b");
+    until(&mut cluster, seconds(10), &divided, State::Deleted);
+    cluster.advance(seconds(2)).unwrap();
+    for bundle in [&released, &divided] {
+        let ran = hooks(&cluster, bundle);
+        let releases = ran.iter().filter(|(hook, _)| hook == "a release").count();
+        assert_eq!(releases, 1, "{ran:?}");
+    }
+}
+
+/// B21: a hundred orphans are healed though no more than a few are under way at once.
+#[test]
+fn b21_a_hundred_orphans_are_healed_a_few_at_once() {
+    let owners: Vec<&str> = std::iter::repeat_n("c", 100).collect();
+    let mut cluster = owned_by(&["a", "b", "c"], &owners);
+    cluster.crash(&broker("c"));
+    let of_c = |cluster: &Cluster| {
+        (0..100)
+            .filter(|index| owner(cluster, &bundle(*index, 100)).as_deref() == Some("c"))
+            .count()
+    };
+    let in_flight_max = config().overrides_max;
+    let mut left = of_c(&cluster);
+    let limit = cluster.now().after(seconds(200));
+    while left > 0 && cluster.now() < limit {
+        cluster
+            .advance(std::time::Duration::from_millis(1))
+            .unwrap();
+        let now = of_c(&cluster);
+        assert!(left - now <= in_flight_max, "{} at once", left - now);
+        left = now;
+    }
+    assert_eq!(left, 0);
+    let ticket = locate(&mut cluster, "a", &bundle(0, 100));
+    assert!(!served_by(&wait(&mut cluster, ticket)).is_empty());
+}
+
+/// B14: the last broker closes: what it was promised and what it owns are free, nothing becomes
+/// owned afterwards, and it takes no longer than a few seconds.
+#[test]
+fn b14_the_last_broker_closes() {
+    let mut cluster = cluster(&["a"]);
+    create(&mut cluster, 2);
+    let [promised, owned] = [0, 1].map(|index| bundle(index, 2));
+    change(&mut cluster, "a", &owned, assign("a"));
+    let author = cluster.members().leader_holder().unwrap().1.clone();
+    let destination = broker("a");
+    write(
+        &mut cluster,
+        author,
+        None,
+        &promised,
+        Record::Assigning { destination },
+    )
+    .unwrap();
+    cluster.close(&broker("a"), seconds(30));
+    let closed = |cluster: &Cluster| cluster.close_report(&broker("a")).is_some();
+    assert!(cluster.advance_until(seconds(5), closed).unwrap());
+    assert_eq!(cluster.close_report(&broker("a")).unwrap().left, []);
+    for bundle in [&promised, &owned] {
+        assert_eq!(state(&cluster, bundle), State::Free);
+    }
+}
+
+/// B16: whoever loses its session while it runs registers again; whoever leaves does not.
+#[test]
+fn b16_a_lost_session_is_begun_anew_unless_it_was_given_up() {
+    let mut cluster = owned_by(&["a", "b"], &["a"]);
+    let session = cluster.members().session_of(&broker("b"));
+    cluster.cut_registry(&broker("b"), config().session_ttl + seconds(2));
+    cluster.advance(config().session_ttl + seconds(10)).unwrap();
+    let next = cluster.members().session_of(&broker("b"));
+    assert!(next > session, "{next:?} after {session:?}");
+    cluster.close(&broker("b"), seconds(10));
+    cluster.advance(seconds(60)).unwrap();
+    assert_eq!(cluster.members().session_of(&broker("b")), None);
+}
+
+/// B17: many bundles and slow hooks: closing keeps its deadline, and says what is left.
+#[test]
+fn b17_closing_keeps_its_deadline_and_lists_what_is_left() {
+    let owners: Vec<&str> = std::iter::repeat_n("b", 200).collect();
+    let mut cluster = owned_by(&["a", "b"], &owners);
+    slow_hooks(&mut cluster, "b", 40_000);
+    let asked = cluster.now();
+    cluster.close(&broker("b"), seconds(10));
+    let closed = |cluster: &Cluster| cluster.close_report(&broker("b")).is_some();
+    assert!(cluster.advance_until(seconds(30), closed).unwrap());
+    let took = cluster.now().since(asked);
+    assert!(took <= seconds(11), "by its own clock ten: {took:?}");
+    assert_eq!(cluster.close_report(&broker("b")).unwrap().left.len(), 200);
+    cluster.advance(seconds(1)).unwrap();
+    assert_eq!(
+        cluster.members().session_of(&broker("b")),
+        None,
+        "its session is ended"
+    );
+}
+
+/// B27: all that can be asked of a broker says the same after each step of a busy history.
+#[test]
+fn b27_all_questions_have_one_answer() {
+    let mut cluster = owned_by(&["a", "b", "c"], &["a", "b", "c", "a"]);
+    for step in 0..60_usize {
+        let bundle = bundle(step % 4, 4);
+        let destination = ["a", "b", "c"][(step * 7) % 3];
+        if let Some(owner) = owner(&cluster, &bundle)
+            && owner != destination
+        {
+            ask(&mut cluster, "a", &bundle, transfer(destination));
+        }
+        cluster
+            .advance(std::time::Duration::from_millis(50))
+            .unwrap();
+        for name in ["a", "b", "c"] {
+            let protocol = cluster.protocol(&broker(name)).unwrap();
+            let held: Vec<_> = protocol.held().map(|(bundle, _)| bundle.clone()).collect();
+            for index in 0..4 {
+                let bundle = crate::scene::bundle(index, 4);
+                if cluster.is_mine(&broker(name), &bundle).is_some() {
+                    assert!(held.contains(&bundle), "{name} {bundle} at step {step}");
+                }
+            }
+        }
+    }
+    cluster.advance(seconds(5)).unwrap();
+    for index in 0..4 {
+        let bundle = bundle(index, 4);
+        let owner = owner(&cluster, &bundle).unwrap();
+        for name in ["a", "b", "c"] {
+            assert_eq!(
+                cluster.is_mine(&broker(name), &bundle).is_some(),
+                name == owner
+            );
+            let ticket = locate(&mut cluster, name, &bundle);
+            assert_eq!(served_by(&wait(&mut cluster, ticket)), owner);
+        }
+    }
 }

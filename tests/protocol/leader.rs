@@ -100,7 +100,7 @@ fn a_promise_to_a_dead_broker_goes_to_another_or_nobody() {
     );
 }
 
-/// The leader's override was on its way when the destination, which is dead by now, took the
+/// B2: The leader's override was on its way when the destination, which is dead by now, took the
 /// bundle: the override does not count, and the next one does.
 #[test]
 fn an_override_that_loses_the_race_is_written_again() {

@@ -43,7 +43,7 @@ fn look_ups_at_all_brokers_name_the_same_owner() {
     assert_eq!(answers[1], answers[2]);
 }
 
-/// A dead broker is not named: the look-up waits for the leader's word.
+/// B10: A dead broker is not named: the look-up waits for the leader's word.
 #[test]
 fn a_look_up_waits_while_the_owner_is_dead() {
     let mut cluster = owned_by(&["a", "b", "c"], &["b"]);
@@ -62,7 +62,7 @@ fn a_look_up_waits_while_the_owner_is_dead() {
     assert_ne!(server(&answer), "b");
 }
 
-/// When its time is over, whoever waits hears what was known.
+/// B10: When its time is over, whoever waits hears what was known.
 #[test]
 fn a_look_up_ends_although_nobody_takes_over() {
     let mut cluster = owned_by(&["a", "b"], &["b"]);

@@ -19,6 +19,7 @@ mod leader;
 mod look_ups;
 mod move_away;
 mod namespaces;
+mod peer_scenarios;
 mod scene;
 mod sessions;
 mod split;

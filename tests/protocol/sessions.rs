@@ -118,7 +118,7 @@ fn a_zombie_does_not_serve() {
 }
 
 /// Of two processes of one name that both live, the newer one has the name; the other stands by, so
-/// that they do not end each other's sessions without end, and takes over when it is gone.
+/// that they do not end each other's sessions without end, and takes over when it is gone. B16.
 #[test]
 fn two_processes_of_one_name_do_not_fight() {
     let mut cluster = owned_by(&["a", "b"], &["b"]);
