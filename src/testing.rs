@@ -64,7 +64,7 @@
 //!
 //! let namespace: deedbook::ids::Namespace = "acme/orders".parse()?;
 //! let bundle = BundleId::new(namespace.clone(), KeyRange::FULL);
-//! cluster.command(&a, Request::CreateNamespace { namespace, cuts: None })??;
+//! cluster.command(&a, Request::CreateNamespace { namespace, cuts: None, expected: None })??;
 //! let action = Action::Assign { destination: Some(a.clone()) };
 //! cluster.command(&a, Request::Bundle { bundle: bundle.clone(), expected: None, action })??;
 //! assert_eq!(cluster.owner(&bundle), Some(&a));

@@ -125,6 +125,7 @@ impl Scene {
         let create = Request::CreateNamespace {
             namespace: namespace(),
             cuts: None,
+            expected: None,
         };
         let first = broker(brokers[0].0);
         cluster.command(&first, create).unwrap().unwrap();

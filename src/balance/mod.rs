@@ -16,4 +16,4 @@ mod split;
 pub use balancer::{Balancer, Config, MoveReport, Transfer};
 pub use load_store::{LoadStore, MemoryLoadStore, Reported};
 pub use rounds::{Pace, Picture, Round, Rounds, Switch};
-pub use split::split_requests;
+pub use split::{find_cuts, split_requests};

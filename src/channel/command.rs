@@ -1,8 +1,10 @@
 //! Commands and look-ups as the embedder sees them.
 
 use super::handle::Channel;
+use crate::balance::find_cuts;
 use crate::ids::{BrokerId, BundleId, Cuts, Fence, Position};
-use crate::pending::Pending;
+use crate::pending::{self, Pending};
+use crate::planner::split::{SplitStrategy, TopicLoad};
 use crate::protocol::{Action, Answer, Refused, Request};
 use crate::state::{Rejection, Row};
 use std::time::Duration;
@@ -48,6 +50,12 @@ pub enum CommandError {
     TimedOut {
         /// The row as it was then.
         last_seen: Option<Row>,
+    },
+    /// The broker that was to be emptied had not given everything away in time. It goes on.
+    #[error("it still held {} bundles when the time was over; it goes on", left.len())]
+    NotEmpty {
+        /// What it still held or was promised, in order.
+        left: Vec<BundleId>,
     },
     /// The broker lost its session meanwhile. It may have happened.
     #[error("the broker lost its session meanwhile; it may have happened")]
@@ -103,6 +111,7 @@ pub(crate) fn command_result(answer: Answer) -> CommandResult {
         Answer::Superseded { row } => Err(CommandError::Superseded { row }),
         Answer::Refused(refused) => Err(CommandError::Refused(refused)),
         Answer::TimedOut { last_seen } => Err(CommandError::TimedOut { last_seen }),
+        Answer::NotEmpty { left } => Err(CommandError::NotEmpty { left }),
         Answer::Unknown { last_seen } => Err(CommandError::Unknown { last_seen }),
         Answer::Closed => Err(CommandError::Closed),
         // Answers of look-ups, which no command gets.
@@ -126,9 +135,11 @@ pub(crate) fn look_up_result(answer: Answer) -> LookUpResult {
         Answer::Conflict { rejection, .. } => Err(LookUpError::Conflict { rejection }),
         Answer::TimedOut { last_seen } => Err(LookUpError::TimedOut { last_seen }),
         Answer::Closed => Err(LookUpError::Closed),
-        Answer::Unknown { .. } | Answer::Superseded { .. } | Answer::Done { .. } => {
-            Err(LookUpError::Unknown)
-        }
+        // The last three are answers of commands, which no look-up gets.
+        Answer::Unknown { .. }
+        | Answer::Superseded { .. }
+        | Answer::Done { .. }
+        | Answer::NotEmpty { .. } => Err(LookUpError::Unknown),
     }
 }
 
@@ -203,6 +214,54 @@ impl<'a> BundleCommand<'a> {
     /// Divides an owned bundle at `cuts`. Complete when its children are there, owned by its owner.
     pub fn split(self, cuts: Cuts) -> Pending<CommandResult> {
         self.submit(Action::Split { cuts })
+    }
+
+    /// Divides an owned bundle where the strategy cuts it, by what is known of its topics, whether
+    /// or not it is too big. Its owner knows them best; a strategy that
+    /// [cuts in the middle](crate::planner::split::cut_in_the_middle) needs none. Complete when its
+    /// children are there, owned by its owner. A bundle that changes meanwhile is left alone.
+    ///
+    /// # Examples
+    ///
+    /// A bundle with three topics, so that two and one can be parted.
+    ///
+    /// ```
+    /// use deedbook::channel::Channel;
+    /// use deedbook::ids::{BundleId, KeyRange};
+    /// use deedbook::planner::split::{Config, SplitAlgorithm, SplitStrategy, TopicLoad};
+    /// use std::time::Duration;
+    ///
+    /// let broker = Channel::builder("broker-1:8080".parse()?).start()?;
+    /// assert!(broker.wait_ready(Duration::from_secs(10)));
+    /// let namespace: deedbook::ids::Namespace = "acme/orders".parse()?;
+    /// broker.create_namespace(&namespace, None).wait()??;
+    /// let bundle = BundleId::new(namespace.clone(), KeyRange::FULL);
+    /// broker.assign(&bundle).wait()??;
+    ///
+    /// let strategy = SplitStrategy::new(Config {
+    ///     algorithm: SplitAlgorithm::TopicCountEquallyDivide,
+    ///     ..Config::default()
+    /// })?;
+    /// let topics = [10, 20, 4_000].map(|key| TopicLoad { key, ..TopicLoad::default() });
+    /// broker.on(&bundle).split_by(&strategy, &topics).wait()??;
+    /// let children = broker.owned();
+    /// assert_eq!(children[0].range(), KeyRange::new(0, 15)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split_by(
+        self,
+        strategy: &SplitStrategy,
+        topics: &[TopicLoad],
+    ) -> Pending<CommandResult> {
+        let channel = self.channel;
+        let found = channel.read(|table| find_cuts(strategy, &self.bundle, topics, table));
+        match found {
+            Ok((version, cuts)) => {
+                let expected = self.expected.unwrap_or(version);
+                self.expecting(expected).split(cuts)
+            }
+            Err(refused) => pending::ready(Err(refused.into())),
+        }
     }
 
     fn submit(self, action: Action) -> Pending<CommandResult> {

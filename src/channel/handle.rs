@@ -1,5 +1,6 @@
 //! The handle that an embedder holds.
 
+use super::admin::{BrokerCommand, NamespaceCommand};
 use super::balancing::Balancing;
 use super::builder::Builder;
 use super::command::{BundleCommand, CommandResult, LookUpError, LookUpResult};
@@ -90,23 +91,35 @@ impl Channel {
         namespace: &Namespace,
         cuts: Option<Cuts>,
     ) -> Pending<CommandResult> {
-        self.command(
-            Request::CreateNamespace {
-                namespace: namespace.clone(),
-                cuts,
-            },
-            None,
-        )
+        self.on_namespace(namespace).create(cuts)
     }
 
     /// Deletes a namespace and all its bundles. Complete when it is gone.
     pub fn delete_namespace(&self, namespace: &Namespace) -> Pending<CommandResult> {
-        self.command(
-            Request::DeleteNamespace {
-                namespace: namespace.clone(),
-            },
-            None,
-        )
+        self.on_namespace(namespace).delete()
+    }
+
+    /// A command about one namespace: create, delete.
+    pub fn on_namespace(&self, namespace: &Namespace) -> NamespaceCommand<'_> {
+        NamespaceCommand::new(self, namespace.clone())
+    }
+
+    /// Has a broker emptied: it gets no more bundles, and gives away what it has. Complete when it
+    /// has nothing left.
+    pub fn drain(&self, broker: &BrokerId) -> Pending<CommandResult> {
+        self.on_broker(broker).drain()
+    }
+
+    /// A command about one broker: drain.
+    pub fn on_broker(&self, broker: &BrokerId) -> BrokerCommand<'_> {
+        BrokerCommand::new(self, broker.clone())
+    }
+
+    /// The version of a namespace: that of its bundle that changed last, [`Position::ZERO`] if it
+    /// is absent.
+    #[must_use]
+    pub fn version_of(&self, namespace: &Namespace) -> Position {
+        self.inner.shared.protocol.read().version_of(namespace)
     }
 
     /// A command about one bundle: assign, transfer, unload, split.

@@ -5,6 +5,7 @@
 //! to the registry, one awaits appends, one calls the hooks, one balances while this broker
 //! leads. Reads go to the protocol's table directly.
 
+mod admin;
 mod balancing;
 mod builder;
 mod cluster;
@@ -19,6 +20,7 @@ mod subscription;
 mod tail;
 mod workers;
 
+pub use admin::{BrokerCommand, NamespaceCommand};
 pub use balancing::Balancing;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;

@@ -59,6 +59,9 @@ pub struct Protocol {
     pub(super) look_ups: LookUps,
     pub(super) ledger: Ledger,
     pub(super) closing: Option<Closing>,
+    /// Whether somebody wanted this broker to be empty: it takes nothing and gives away what it
+    /// has, until the process ends.
+    pub(super) is_emptied: bool,
     pub(super) timers: Timers,
     pub(super) now: Tick,
     pub(super) effects: Vec<Effect>,
@@ -91,6 +94,7 @@ impl Protocol {
             look_ups: LookUps::default(),
             ledger: Ledger::default(),
             closing: None,
+            is_emptied: false,
             timers: Timers::default(),
             now,
             effects: Vec::new(),
@@ -187,7 +191,9 @@ impl Protocol {
     /// Whether a broker may get bundles: it is a member, and not about to leave.
     #[must_use]
     pub fn is_destination(&self, broker: &BrokerId) -> bool {
-        (self.members.list()).is_some_and(|members| is_destination(members, broker))
+        let out = self.is_leaving() && *broker == self.me;
+        let members = self.members.list().filter(|_| !out);
+        members.is_some_and(|members| is_destination(members, broker))
     }
 
     /// The members as last listed.
@@ -409,7 +415,7 @@ impl Protocol {
             } else if let Some(bundle) = self.look_ups.next_touched() {
                 self.check_look_ups(&bundle);
             } else {
-                return;
+                return self.check_drains();
             }
         }
     }

@@ -45,11 +45,15 @@ impl Protocol {
         }
     }
 
+    /// Whether this broker gets no bundles any more.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_emptied || self.closing.is_some()
+    }
+
     /// Whether bundles are handed over now.
     pub(super) fn hands_over(&self) -> bool {
-        self.closing
-            .as_ref()
-            .is_some_and(|closing| closing.hands_over)
+        let closing = self.closing.as_ref();
+        closing.map_or(self.is_emptied, |closing| closing.hands_over)
     }
 
     /// A member list has come: from the first one that was asked for since, bundles are handed

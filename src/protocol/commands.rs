@@ -58,8 +58,22 @@ impl Protocol {
             return Err(Refused::NotReady);
         }
         let id = match request {
-            Request::CreateNamespace { namespace, cuts } => self.create(namespace, cuts),
-            Request::DeleteNamespace { namespace } => self.delete(namespace)?,
+            Request::CreateNamespace {
+                namespace,
+                cuts,
+                expected,
+            } => {
+                self.check_namespace(&namespace, expected)?;
+                self.create(namespace, cuts)
+            }
+            Request::DeleteNamespace {
+                namespace,
+                expected,
+            } => {
+                self.check_namespace(&namespace, expected)?;
+                self.delete(namespace)?
+            }
+            Request::Drain { broker, expected } => self.drain(broker, expected)?,
             Request::Bundle {
                 bundle,
                 expected,
@@ -70,7 +84,32 @@ impl Protocol {
         };
         self.operations.join(id, ticket);
         self.check_operation(id);
+        self.check_drains();
         Ok(())
+    }
+
+    fn check_namespace(
+        &self,
+        namespace: &Namespace,
+        expected: Option<Position>,
+    ) -> Result<(), Refused> {
+        let found = self.version_of(namespace);
+        match expected {
+            Some(expected) if expected != found => Err(Refused::StaleNamespace {
+                namespace: namespace.clone(),
+                expected,
+                found,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The version of a namespace: that of its bundle that changed last, [`Position::ZERO`] if it
+    /// is absent.
+    #[must_use]
+    pub fn version_of(&self, namespace: &Namespace) -> Position {
+        let versions = self.table.rows_of(namespace).map(|(_, row)| row.version);
+        versions.max().unwrap_or_default()
     }
 
     fn create(&mut self, namespace: Namespace, cuts: Option<Cuts>) -> OperationId {

@@ -131,6 +131,7 @@ const fn outcome(answer: &Answer) -> &'static str {
         Answer::Superseded { .. } => "superseded",
         Answer::Refused(_) => "refused",
         Answer::TimedOut { .. } => "timed_out",
+        Answer::NotEmpty { .. } => "not_empty",
         Answer::Unknown { .. } => "unknown",
         Answer::Closed => "closed",
     }

@@ -5,6 +5,7 @@ use crate::ids::{
     BrokerId, BundleId, Cuts, EntryId, Epoch, Fence, Holder, Namespace, Position, SessionToken,
 };
 use crate::log::{AppendResult, Guard, Members, Refusal, TailItem};
+use crate::planner::split::Whole;
 use crate::registry;
 use crate::state::{Entry, Rejection, Row, State};
 use crate::table::{Applied, RowChange, Table};
@@ -114,11 +115,24 @@ pub enum Request {
         namespace: Namespace,
         /// Where its bundles meet; none for one bundle.
         cuts: Option<Cuts>,
+        /// The version that the asker saw, as [`Protocol::version_of`](super::Protocol::version_of)
+        /// tells it: [`Position::ZERO`] if it was absent. None for whatever it is.
+        expected: Option<Position>,
     },
     /// Delete a namespace and all its bundles.
     DeleteNamespace {
         /// Its name.
         namespace: Namespace,
+        /// The version that the asker saw; none for whatever it is.
+        expected: Option<Position>,
+    },
+    /// Empty a broker: it gets no more bundles, and gives away what it has. So it stays until its
+    /// process ends.
+    Drain {
+        /// Which.
+        broker: BrokerId,
+        /// The session that the asker saw; none for whichever it is.
+        expected: Option<SessionToken>,
     },
     /// Change who owns a bundle.
     Bundle {
@@ -303,6 +317,11 @@ pub enum Answer {
         /// The row as it is.
         last_seen: Option<Row>,
     },
+    /// The broker that was to be emptied had not given everything away in time. It goes on.
+    NotEmpty {
+        /// What it still held or was promised, in order.
+        left: Vec<BundleId>,
+    },
     /// The broker lost its session meanwhile. It may have happened.
     Unknown {
         /// The row as it is.
@@ -324,6 +343,22 @@ pub enum Refused {
     NotADestination {
         /// The destination.
         broker: BrokerId,
+    },
+    /// The broker is no member: it has no living session.
+    #[error("{broker} has no living session")]
+    NotAMember {
+        /// The broker.
+        broker: BrokerId,
+    },
+    /// The broker has another session than the asker saw.
+    #[error("{broker} has session {found}, not {expected}")]
+    OtherSession {
+        /// The broker.
+        broker: BrokerId,
+        /// What the asker saw.
+        expected: SessionToken,
+        /// What it is.
+        found: SessionToken,
     },
     /// The destination owns the bundle already.
     #[error("{broker} owns it already")]
@@ -361,6 +396,24 @@ pub enum Refused {
     NotAPartition {
         /// The bundle.
         bundle: BundleId,
+    },
+    /// The split strategy finds no place to cut.
+    #[error("{bundle} stays whole: {why}")]
+    StaysWhole {
+        /// The bundle.
+        bundle: BundleId,
+        /// Why.
+        why: Whole,
+    },
+    /// The namespace has another version than the asker saw.
+    #[error("{namespace} was last changed at {found}, not at {expected}")]
+    StaleNamespace {
+        /// The namespace.
+        namespace: Namespace,
+        /// What the asker saw.
+        expected: Position,
+        /// What it is; [`Position::ZERO`] if it is absent.
+        found: Position,
     },
     /// The bundle has another version than the asker saw.
     #[error("{bundle} was last changed at {found}, not at {expected}")]

@@ -3,7 +3,6 @@
 use super::appends::{Purpose, Resolution};
 use super::brain::Protocol;
 use super::io::{Effect, Refused};
-use super::lookups::is_destination;
 use super::timers::Timer;
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position, SessionToken};
@@ -117,6 +116,8 @@ impl Protocol {
         if lost {
             return self.on_session_lost();
         }
+        self.follow_drain();
+        self.ask_for_drains();
         if changed {
             self.on_members_changed();
         }
@@ -273,7 +274,7 @@ impl Protocol {
         };
         let mut brokers: Vec<BrokerId> = (list.sessions().values())
             .filter(|info| !info.draining && Some(&info.broker) != without)
-            .filter(|info| self.closing.is_none() || info.broker != self.me)
+            .filter(|info| !self.is_leaving() || info.broker != self.me)
             .map(|info| info.broker.clone())
             .collect();
         brokers.sort();
@@ -293,9 +294,10 @@ impl Protocol {
 
     /// Refuses a destination before anything is written.
     pub(super) fn check_destination(&self, broker: BrokerId) -> Result<BrokerId, Refused> {
-        match self.members.list() {
-            Some(list) if is_destination(list, &broker) => Ok(broker),
-            _ => Err(Refused::NotADestination { broker }),
+        if self.is_destination(&broker) {
+            Ok(broker)
+        } else {
+            Err(Refused::NotADestination { broker })
         }
     }
 }

@@ -14,6 +14,7 @@ mod closing;
 mod commands;
 mod config;
 mod counters;
+mod drain;
 mod io;
 mod leader;
 mod lookups;

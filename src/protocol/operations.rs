@@ -3,7 +3,7 @@
 use super::appends::Resolution;
 use super::brain::Protocol;
 use super::io::{Answer, Refused, Ticket};
-use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Position};
+use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Position, SessionToken};
 use crate::state::{Fact, Phase, Record, Row, State};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +35,18 @@ pub(super) enum Subject {
     Bundle(BundleId, Goal),
     Created(Namespace),
     Deleted(Namespace),
+    /// A broker that is being emptied in this session.
+    Drained(BrokerId, SessionToken),
+}
+
+impl Subject {
+    /// The bundle that it is about, if it is about one.
+    fn bundle(&self) -> Option<&BundleId> {
+        match self {
+            Self::Bundle(bundle, _) => Some(bundle),
+            Self::Created(_) | Self::Deleted(_) | Self::Drained(..) => None,
+        }
+    }
 }
 
 /// When a command about a bundle is complete.
@@ -126,7 +138,7 @@ impl Operations {
     pub(super) fn add(&mut self, subject: Subject, accepted: bool) -> OperationId {
         self.count += 1;
         let id = OperationId(self.count);
-        if let Subject::Bundle(bundle, _) = &subject {
+        if let Some(bundle) = subject.bundle() {
             self.by_bundle.entry(bundle.clone()).or_default().insert(id);
         }
         self.all.insert(
@@ -151,7 +163,7 @@ impl Operations {
         let Some(operation) = self.all.remove(&id) else {
             return BTreeSet::new();
         };
-        if let Subject::Bundle(bundle, _) = &operation.subject
+        if let Some(bundle) = operation.subject.bundle()
             && let Some(ids) = self.by_bundle.get_mut(bundle)
         {
             ids.remove(&id);
@@ -166,13 +178,21 @@ impl Operations {
     }
 
     /// Lets one asker go; the command goes on.
-    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<Option<BundleId>> {
+    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<Subject> {
         let id = self.by_ticket.remove(&ticket)?;
         let operation = self.all.get_mut(&id)?;
         operation.tickets.remove(&ticket);
-        Some(match &operation.subject {
-            Subject::Bundle(bundle, _) => Some(bundle.clone()),
-            Subject::Created(_) | Subject::Deleted(_) => None,
+        Some(operation.subject.clone())
+    }
+
+    /// The brokers that are being emptied.
+    pub(super) fn drains(
+        &self,
+    ) -> impl Iterator<Item = (OperationId, BrokerId, SessionToken)> + use<'_> {
+        let all = self.all.iter();
+        all.filter_map(|(id, operation)| match &operation.subject {
+            Subject::Drained(broker, session) => Some((*id, broker.clone(), *session)),
+            Subject::Bundle(..) | Subject::Created(_) | Subject::Deleted(_) => None,
         })
     }
 
@@ -181,7 +201,7 @@ impl Operations {
         let tickets: Vec<Ticket> = self.by_ticket.keys().copied().collect();
         let waiters = tickets
             .into_iter()
-            .filter_map(|ticket| Some((ticket, self.leave(ticket)?)));
+            .filter_map(|ticket| Some((ticket, self.leave(ticket)?.bundle().cloned())));
         let waiters = waiters.collect();
         *self = Self {
             count: self.count,
@@ -201,30 +221,30 @@ impl Protocol {
                 operation.subject.clone()
             }
         };
-        let row = match &subject {
-            Subject::Bundle(bundle, _) => self.table.get(bundle).cloned(),
-            Subject::Created(_) | Subject::Deleted(_) => None,
-        };
+        let row = subject.bundle().and_then(|bundle| self.table.get(bundle));
+        let row = row.cloned();
         match resolution {
             Resolution::Accepted { position } => match subject {
                 Subject::Created(_) => self.finish_done(id, position),
-                Subject::Bundle(..) | Subject::Deleted(_) => self.check_operation(id),
+                Subject::Bundle(..) | Subject::Deleted(_) | Subject::Drained(..) => {
+                    self.check_operation(id);
+                }
             },
             Resolution::Rejected(rejection) => {
-                if let Subject::Bundle(bundle, _) = &subject {
+                if let Some(bundle) = subject.bundle() {
                     self.look_ups.touch(bundle);
                 }
                 self.finish(id, &Answer::Conflict { rejection, row });
             }
             Resolution::Passed => {
-                if let Subject::Bundle(bundle, _) = &subject {
+                if let Some(bundle) = subject.bundle() {
                     self.look_ups.touch(bundle);
                 }
                 self.finish(id, &Answer::Superseded { row });
             }
             Resolution::Refused(refusal) => {
                 let refused = Answer::Refused(Refused::Log(refusal));
-                if let Subject::Bundle(bundle, _) = &subject {
+                if let Some(bundle) = subject.bundle() {
                     self.end_look_ups(bundle, &refused);
                 }
                 self.finish(id, &refused);
@@ -310,12 +330,12 @@ impl Protocol {
     }
 
     /// Ends the waits for what is about no ownership.
-    fn finish_done(&mut self, id: OperationId, position: Position) {
+    pub(super) fn finish_done(&mut self, id: OperationId, position: Position) {
         let fence = None;
         self.finish(id, &Answer::Done { position, fence });
     }
 
-    fn finish(&mut self, id: OperationId, answer: &Answer) {
+    pub(super) fn finish(&mut self, id: OperationId, answer: &Answer) {
         for ticket in self.operations.remove(id) {
             self.answer(ticket, answer.clone());
         }
@@ -323,15 +343,20 @@ impl Protocol {
 
     /// A wait that has lasted long enough ends with what is known.
     pub(super) fn time_out(&mut self, ticket: Ticket) {
-        let subject = self.operations.leave(ticket).or_else(|| {
-            self.look_ups
-                .leave(ticket)
-                .map(|question| self.bundle_of(&question))
-        });
-        if let Some(bundle) = subject {
-            let last_seen = bundle.and_then(|bundle| self.table.get(&bundle).cloned());
-            self.answer(ticket, Answer::TimedOut { last_seen });
-        }
+        let bundle = match self.operations.leave(ticket) {
+            Some(Subject::Drained(broker, _)) => {
+                let left = self.left_at(&broker);
+                return self.answer(ticket, Answer::NotEmpty { left });
+            }
+            Some(subject) => subject.bundle().cloned(),
+            None => match self.look_ups.leave(ticket) {
+                Some(question) => self.bundle_of(&question),
+                // It was answered long ago.
+                None => return,
+            },
+        };
+        let last_seen = bundle.and_then(|bundle| self.table.get(&bundle).cloned());
+        self.answer(ticket, Answer::TimedOut { last_seen });
     }
 
     /// The session is over: what was asked for may or may not have happened.

@@ -228,7 +228,7 @@ impl Protocol {
         let phase = self.table.facts().namespaces.get(bundle.namespace());
         if phase != Some(&Phase::Live) {
             self.append_owed(bundle, row, Record::Free);
-        } else if self.closing.is_some() {
+        } else if self.is_leaving() {
             if !self.hands_over() {
                 return;
             }

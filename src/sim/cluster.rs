@@ -50,7 +50,12 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// cluster.advance(Duration::from_secs(5))?;
 ///
 /// let namespace: deedbook::ids::Namespace = "acme/orders".parse().unwrap();
-/// cluster.ask(&brokers[0], Request::CreateNamespace { namespace: namespace.clone(), cuts: None });
+/// let create = Request::CreateNamespace {
+///     namespace: namespace.clone(),
+///     cuts: None,
+///     expected: None,
+/// };
+/// cluster.ask(&brokers[0], create);
 /// cluster.advance(Duration::from_secs(1))?;
 /// let located = brokers.clone().map(|broker| {
 ///     cluster.ask(&broker, Request::Locate { namespace: namespace.clone(), key: 7 })

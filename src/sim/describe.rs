@@ -107,7 +107,8 @@ impl fmt::Display for Asked<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Request::CreateNamespace { namespace, .. } => write!(f, "create {namespace}"),
-            Request::DeleteNamespace { namespace } => write!(f, "delete {namespace}"),
+            Request::DeleteNamespace { namespace, .. } => write!(f, "delete {namespace}"),
+            Request::Drain { broker, .. } => write!(f, "drain {broker}"),
             Request::Bundle { bundle, action, .. } => write!(f, "{bundle} {action:?}"),
             Request::Owner { bundle } => write!(f, "owner of {bundle}"),
             Request::Locate { namespace, key } => write!(f, "locate {namespace} {key:#010x}"),

@@ -260,8 +260,14 @@ impl Play {
             return Ok(());
         };
         for (namespace, cuts) in self.scenario.namespaces()? {
-            self.cluster
-                .ask(&operator, Request::CreateNamespace { namespace, cuts });
+            self.cluster.ask(
+                &operator,
+                Request::CreateNamespace {
+                    namespace,
+                    cuts,
+                    expected: None,
+                },
+            );
         }
         self.settle()?;
         let owned = self.scenario.load.brokers.iter();

@@ -4,6 +4,7 @@ use super::checkers::Violation;
 use super::cluster::Cluster;
 use super::failure::Failure;
 use super::node::{Life, NodeId};
+use crate::ids::Holder;
 use crate::state::{Phase, State};
 
 impl Cluster {
@@ -26,7 +27,7 @@ impl Cluster {
         let table = self.table();
         let nobody_runs = self.running_brokers().next().is_none();
         for (bundle, row) in table.rows() {
-            let alive = |holder: &crate::ids::Holder| {
+            let alive = |holder: &Holder| {
                 self.members().is_alive(holder.session) && self.running(&holder.broker).is_some()
             };
             let at_rest = match row.record.state() {
@@ -49,6 +50,7 @@ impl Cluster {
         if running().next().is_none() {
             return Ok(());
         }
+        self.check_emptied()?;
         let mut namespaces = table.facts().namespaces.iter();
         if let Some((name, _)) = namespaces.find(|(_, phase)| **phase == Phase::BeingDeleted) {
             return Err(Violation::NotDeleted(name.clone()));
@@ -70,5 +72,24 @@ impl Cluster {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Whoever was to be empty is.
+    fn check_emptied(&self) -> Result<(), Violation> {
+        let table = self.table();
+        let sessions = self.members().sessions().iter();
+        for (session, info) in sessions.filter(|(_, info)| info.draining) {
+            let holder = Holder::new(info.broker.clone(), *session);
+            let mut left = table
+                .held_by(&holder)
+                .chain(table.destined_to(&info.broker));
+            if let Some((bundle, row)) = left.next() {
+                return Err(Violation::NotAtRest {
+                    bundle: bundle.clone(),
+                    row: row.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 }

@@ -22,7 +22,7 @@ pub struct Workload {
     pub bundles_max: u32,
     /// Splits stop once there are so many bundles.
     pub rows_max: usize,
-    /// How many of a thousand requests close a broker.
+    /// How many of a thousand requests close a broker, or empty it first.
     pub closing_per_mille: u64,
 }
 
@@ -46,8 +46,12 @@ impl Workload {
             0..80 => Some(Request::CreateNamespace {
                 namespace,
                 cuts: Cuts::even(KeyRange::FULL, 1 + self.parts(dice)),
+                expected: None,
             }),
-            80..85 => Some(Request::DeleteNamespace { namespace }),
+            80..85 => Some(Request::DeleteNamespace {
+                namespace,
+                expected: None,
+            }),
             85..400 => {
                 let key = u32::try_from(dice.below(1 << 32)).unwrap_or(u32::MAX);
                 Some(Request::Locate { namespace, key })
@@ -111,7 +115,7 @@ impl Cluster {
         self.world.schedule(again, Event::Operate);
         let brokers: Vec<BrokerId> = self.brokers.keys().cloned().collect();
         if self.dice.per_mille(workload.closing_per_mille) {
-            self.close_one();
+            self.close_one(&brokers);
         }
         self.write_one();
         let Some(broker) = self.dice.pick(&brokers).cloned() else {
@@ -123,12 +127,33 @@ impl Cluster {
         }
     }
 
+    /// A broker is emptied, its process ends, and it comes back later.
+    fn empty_one(&mut self, brokers: &[BrokerId], broker: BrokerId) {
+        let Some(id) = self.running(&broker) else {
+            return;
+        };
+        if let Some(asked) = self.dice.pick(brokers).cloned() {
+            let request = Request::Drain {
+                broker: broker.clone(),
+                expected: None,
+            };
+            self.ask_and_forget(&asked, request);
+        }
+        let end = self.dice.between(Span::millis(100, 30_000));
+        self.world.schedule(end, Event::Kill(id));
+        let back = end + self.dice.between(Span::millis(0, 30_000));
+        self.world.schedule(back, Event::Start(broker));
+    }
+
     /// A broker closes in order, and comes back later.
-    fn close_one(&mut self) {
+    fn close_one(&mut self, brokers: &[BrokerId]) {
         let running: Vec<BrokerId> = self.running_brokers().cloned().collect();
         let Some(broker) = self.dice.pick(&running).cloned() else {
             return;
         };
+        if self.dice.per_mille(300) {
+            return self.empty_one(brokers, broker);
+        }
         let now = self.now();
         self.trace.line(
             now,

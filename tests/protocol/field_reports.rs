@@ -92,7 +92,10 @@ fn b7_a_look_up_in_the_middle_of_an_assignment_ends() {
 
 fn delete(cluster: &mut Cluster, name: &str) {
     let namespace = namespace();
-    let request = Request::DeleteNamespace { namespace };
+    let request = Request::DeleteNamespace {
+        namespace,
+        expected: None,
+    };
     let answer = answer(cluster, name, request);
     assert!(matches!(answer, Answer::Done { .. }), "{answer:?}");
 }

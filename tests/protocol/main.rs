@@ -14,6 +14,7 @@ mod assign;
 mod balance;
 mod closing;
 mod counting;
+mod drain;
 mod field_reports;
 mod leader;
 mod look_ups;

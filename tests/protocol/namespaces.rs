@@ -1,13 +1,17 @@
 //! Namespaces are created and deleted.
 
 use crate::scene::*;
+use deedbook::ids::Position;
 use deedbook::protocol::{Action, Answer, Refused, Request};
 use deedbook::sim::Cluster;
 use deedbook::state::Rejection;
 
 fn delete() -> Request {
     let namespace = namespace();
-    Request::DeleteNamespace { namespace }
+    Request::DeleteNamespace {
+        namespace,
+        expected: None,
+    }
 }
 
 fn is_gone(cluster: &Cluster) -> bool {
@@ -20,6 +24,7 @@ fn of_two_who_create_it_one_does() {
     let request = || Request::CreateNamespace {
         namespace: namespace(),
         cuts: None,
+        expected: None,
     };
     let tickets = ["a", "b"].map(|name| cluster.ask(&broker(name), request()));
     let answers = tickets.map(|ticket| wait(&mut cluster, ticket));
@@ -139,4 +144,48 @@ fn a_deletion_that_was_jumped_over_is_answered() {
     let answer = wait(&mut cluster, ticket_late);
     assert!(!lines(&cluster, &["> jumped to"]).is_empty());
     assert!(matches!(answer, Answer::Done { .. }), "{answer:?}");
+}
+
+/// Its version is that of its bundle that changed last.
+#[test]
+fn a_namespace_that_changed_since_it_was_seen_is_left_alone() {
+    let mut cluster = cluster(&["a", "b"]);
+    let create = |expected| Request::CreateNamespace {
+        namespace: namespace(),
+        cuts: None,
+        expected: Some(expected),
+    };
+    let stale = |expected, found| {
+        Answer::Refused(Refused::StaleNamespace {
+            namespace: namespace(),
+            expected,
+            found,
+        })
+    };
+    let version = |cluster: &Cluster| {
+        let protocol = cluster.protocol(&broker("b")).unwrap();
+        protocol.version_of(&namespace())
+    };
+    assert_eq!(version(&cluster), Position::ZERO);
+    let early = answer(&mut cluster, "b", create(Position::new(7)));
+    assert_eq!(early, stale(Position::new(7), Position::ZERO));
+    let created = answer(&mut cluster, "b", create(Position::ZERO));
+    assert!(matches!(created, Answer::Done { .. }), "{created:?}");
+    let seen = version(&cluster);
+    let again = answer(&mut cluster, "b", create(Position::ZERO));
+    assert_eq!(again, stale(Position::ZERO, seen));
+
+    change(&mut cluster, "b", &bundle(0, 1), assign("b"));
+    let delete = |expected| Request::DeleteNamespace {
+        namespace: namespace(),
+        expected: Some(expected),
+    };
+    let end = cluster.end();
+    let late = answer(&mut cluster, "b", delete(seen));
+    assert_eq!(late, stale(seen, version(&cluster)));
+    assert_eq!(cluster.end(), end, "nothing was written");
+    let now = version(&cluster);
+    let deleted = answer(&mut cluster, "b", delete(now));
+    assert!(matches!(deleted, Answer::Done { .. }), "{deleted:?}");
+    assert!(is_gone(&cluster));
 }

@@ -76,6 +76,7 @@ pub(crate) fn create(cluster: &mut Cluster, parts: u32) {
     let request = Request::CreateNamespace {
         namespace: namespace(),
         cuts: Cuts::even(KeyRange::FULL, parts),
+        expected: None,
     };
     let first = cluster.running_brokers().next().unwrap().clone();
     let answer = answer(cluster, first.as_str(), request);

@@ -2,14 +2,14 @@
 
 use super::support::book::{Book, lower};
 use super::{MIB, bundle, cluster, messages, slice, support, whole_range};
-use deedbook::balance::split_requests;
+use deedbook::balance::{find_cuts, split_requests};
 use deedbook::ids::{BrokerId, BundleId, KeyRange};
 use deedbook::planner::split::{
     Config, PartLimits, SplitAlgorithm, SplitPlan, SplitReason, SplitStrategy, TopicLoad, Topics,
     Whole, cut_by_topic_count, cut_by_traffic, cut_in_the_middle,
 };
 use deedbook::planner::{BundleLoad, Traffic};
-use deedbook::protocol::{Action, Request};
+use deedbook::protocol::{Action, Refused, Request};
 use std::collections::BTreeSet;
 
 const NONE: [u32; 0] = [];
@@ -248,4 +248,42 @@ fn a_split_is_asked_for_with_the_version_of_its_row() {
     }
     plan.splits[0].broker = support::broker("b");
     assert!(split_requests(&plan, &book.table).is_empty());
+}
+
+/// Asked for by hand, a bundle need not be too big: its owner, its topics and the number of bundles
+/// decide.
+#[test]
+fn a_bundle_can_be_cut_on_request() {
+    let book = Book::with_owner();
+    let parent = lower();
+    let cut = |config, topics: &[TopicLoad], table| {
+        find_cuts(&SplitStrategy::new(config).unwrap(), &parent, topics, table)
+    };
+    let by_count = || Config {
+        algorithm: SplitAlgorithm::TopicCountEquallyDivide,
+        ..Config::default()
+    };
+    let topic = |key| TopicLoad {
+        key,
+        ..TopicLoad::default()
+    };
+    let keys = [1, 2, 9].map(topic);
+    let (version, cuts) = cut(by_count(), &keys, &book.table).unwrap();
+    assert_eq!(version, support::at(book.version()));
+    // Between the first and the second: one topic on one side, two on the other.
+    assert_eq!(cuts.as_slice(), [2]);
+
+    let whole = |why| {
+        let bundle = parent.clone();
+        Err(Refused::StaysWhole { bundle, why })
+    };
+    let one = [topic(5), topic(5)];
+    assert_eq!(cut(by_count(), &one, &book.table), whole(Whole::NoCut));
+    let full = Config {
+        namespace_bundles_max: 2,
+        ..Config::default()
+    };
+    let max = full.namespace_bundles_max;
+    let found = cut(full, &[], &book.table);
+    assert_eq!(found, whole(Whole::NamespaceFull { max }));
 }

@@ -98,7 +98,8 @@ impl SplitStrategy {
             } else if plan.splits.len() >= self.config.splits_per_round_max {
                 Err(Whole::RoundFull)
             } else {
-                self.cut(candidate.bundle, topics, *count)
+                let known = topics.get(candidate.bundle).map_or(&[][..], Vec::as_slice);
+                self.cut(candidate.bundle, known, *count)
             };
             match decided {
                 Ok(cuts) => {
@@ -193,16 +194,19 @@ impl SplitStrategy {
         })
     }
 
-    /// Where to cut a bundle of a namespace that has so many: at the first places, if there is not
-    /// room for more parts.
-    fn cut(&self, bundle: &BundleId, topics: &Topics, count: usize) -> Result<Cuts, Whole> {
+    /// Where to cut a bundle of a namespace that has so many, whether or not it is too big: at the
+    /// first places, if there is not room for more parts.
+    ///
+    /// # Errors
+    ///
+    /// Why it stays whole.
+    pub fn cut(&self, bundle: &BundleId, known: &[TopicLoad], count: usize) -> Result<Cuts, Whole> {
         let max = self.config.namespace_bundles_max;
         let room = max.saturating_sub(count);
         if room == 0 {
             return Err(Whole::NamespaceFull { max });
         }
         let range = bundle.range();
-        let known = topics.get(bundle).map_or(&[][..], Vec::as_slice);
         let cuts = match self.config.algorithm {
             SplitAlgorithm::RangeEquallyDivide => cut_in_the_middle(range),
             SplitAlgorithm::TopicCountEquallyDivide => {

@@ -65,7 +65,7 @@ impl fmt::Display for SplitReason {
 }
 
 /// Why a bundle that is too big, or might be, stays whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Whole {
     /// Its load was reported with numbers that make no sense.
