@@ -3,11 +3,12 @@
 //! the index.
 #![cfg(test)]
 
+use deedbook::channel::METRICS;
 use deedbook::log::file;
 use deedbook::planner::{Constraints, Mode, Strategy};
 use deedbook::{ids, log, receive, reports, state};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -338,4 +339,62 @@ fn all_that_a_status_says_is_explained_and_nothing_else() {
         expected.sort_unstable();
         assert_eq!(listed, expected, "{name}");
     }
+}
+
+/// The rows of one section of docs/observability.md, without its heading.
+fn rows_of(heading: &str) -> Vec<Vec<String>> {
+    let document = read(&root().join("docs/observability.md"));
+    let (_, section) = document.split_once(heading).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(cells);
+    let rows = rows.map(|cells| cells.into_iter().map(str::to_owned).collect());
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    rows.retain(|row| quoted(&row[0]).is_some());
+    rows
+}
+
+#[test]
+fn every_metric_has_its_row() {
+    let rows = rows_of("\n## Metrics\n");
+    let expected = METRICS.iter().map(|metric| {
+        let label = metric.label.unwrap_or_default();
+        let name = format!("`{}`", metric.name);
+        vec![
+            name,
+            metric.kind.to_string(),
+            label.to_owned(),
+            metric.help.to_owned(),
+        ]
+    });
+    assert_eq!(rows, expected.collect::<Vec<_>>());
+}
+
+/// The events that the channel tells of, as its source has them: name, level, fields.
+fn events() -> BTreeSet<[String; 3]> {
+    let source = read(&root().join("src/channel/events.rs"));
+    let calls = source.split("tell!(").skip(1);
+    let parse = |call: &str| {
+        let mut depth = 1;
+        let end = call.find(|letter| {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            depth == 0
+        });
+        let call = &call[..end.unwrap()];
+        let (level, rest) = call.split_once(',').unwrap();
+        let (_, rest) = rest.split_once('"').unwrap();
+        let (name, rest) = rest.split_once('"').unwrap();
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let pairs = words.windows(2);
+        let fields = pairs.filter(|pair| pair[1] == "=").map(|pair| pair[0]);
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        [format!("`{name}`"), level.trim().to_lowercase(), fields]
+    };
+    calls.map(parse).collect()
+}
+
+#[test]
+fn every_event_has_its_row() {
+    let rows = rows_of("\n## Events\n").into_iter();
+    let rows = rows.map(|row| [row[0].clone(), row[1].clone(), row[2].clone()]);
+    assert_eq!(rows.collect::<BTreeSet<_>>(), events());
 }

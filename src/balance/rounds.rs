@@ -7,7 +7,7 @@ use crate::ids::{BrokerId, BundleId, Epoch};
 use crate::planner::{ClusterLoad, Plan};
 use crate::protocol::Answer;
 use crate::table::Table;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// How often the leader balances, and by which reports.
@@ -109,6 +109,8 @@ pub struct Rounds {
     next: Tick,
     last: Option<Round>,
     reports: VecDeque<MoveReport>,
+    /// How many moves have ended, by outcome.
+    moves: BTreeMap<&'static str, u64>,
 }
 
 impl Rounds {
@@ -123,6 +125,7 @@ impl Rounds {
             next: Tick::ZERO,
             last: None,
             reports: VecDeque::new(),
+            moves: BTreeMap::new(),
         }
     }
 
@@ -227,6 +230,7 @@ impl Rounds {
     /// Takes in how a move ended.
     pub fn on_answer(&mut self, now: Tick, bundle: &BundleId, answer: Answer) {
         if let Some(report) = self.balancer.on_answer(now, bundle, answer) {
+            *self.moves.entry(report.answer.outcome()).or_default() += 1;
             self.reports.push_back(report);
         }
         while self.reports.len() > self.pace.reports_kept {
@@ -243,6 +247,12 @@ impl Rounds {
     /// What became of the moves, the oldest first; only so many are kept.
     pub fn reports(&self) -> impl Iterator<Item = &MoveReport> {
         self.reports.iter()
+    }
+
+    /// How many moves have ended, by [outcome](Answer::outcome).
+    #[must_use]
+    pub const fn moves(&self) -> &BTreeMap<&'static str, u64> {
+        &self.moves
     }
 
     /// The moves that were asked for and have not ended.

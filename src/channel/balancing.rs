@@ -1,11 +1,13 @@
 //! The thread that balances while this broker leads.
 
 use super::core::{Mail, Shared};
+use super::events;
 use crate::balance::{LoadStore, MoveReport, Picture, Round, Rounds, Switch, Transfer};
 use crate::ids::BundleId;
 use crate::planner::Plan;
 use crate::protocol::{Answer, Input};
 use crate::sync::Mutex;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,22 @@ pub struct Balancing {
     pub planned: usize,
     /// What became of the moves, the oldest first, as far as reports are kept.
     pub reports: Vec<MoveReport>,
+    /// How many moves have ended, by outcome.
+    pub moves: BTreeMap<&'static str, u64>,
+}
+
+impl Balancing {
+    fn of(rounds: &Rounds, failed: bool) -> Self {
+        Self {
+            switch: rounds.switched(),
+            failed,
+            last: rounds.last().cloned(),
+            under_way: rounds.under_way().cloned().collect(),
+            planned: rounds.planned(),
+            reports: rounds.reports().cloned().collect(),
+            moves: rounds.moves().clone(),
+        }
+    }
 }
 
 /// What reaches the thread.
@@ -53,15 +71,20 @@ pub(super) struct Desk {
     loads: Arc<dyn LoadStore>,
     inbox: Sender<Word>,
     failed: AtomicBool,
+    /// Guards what the loop had come to before the round that is being planned, for those who ask
+    /// meanwhile. Taken inside the lock of the rounds, for as long as a pointer takes to copy.
+    shown: Mutex<Arc<Balancing>>,
 }
 
 impl Desk {
     pub(super) fn new(rounds: Rounds, loads: Arc<dyn LoadStore>, inbox: Sender<Word>) -> Self {
+        let shown = Balancing::of(&rounds, false);
         Self {
             rounds: Mutex::new(rounds),
             loads,
             inbox,
             failed: AtomicBool::new(false),
+            shown: Mutex::new(Arc::new(shown)),
         }
     }
 
@@ -77,6 +100,7 @@ impl Desk {
     pub(super) fn rehearse(&self, shared: &Shared) -> Plan {
         let reports = self.loads.collect();
         let mut rounds = self.rounds.lock();
+        self.show(&rounds);
         let picture = {
             let protocol = shared.protocol.read();
             let now = shared.clock.now();
@@ -86,16 +110,19 @@ impl Desk {
         rounds.rehearse(&picture)
     }
 
+    /// What it has come to; while a round is planned, what it had come to before. Never waits for
+    /// a plan.
     pub(super) fn state(&self) -> Balancing {
-        let rounds = self.rounds.lock();
-        Balancing {
-            switch: rounds.switched(),
-            failed: self.failed.load(Ordering::Acquire),
-            last: rounds.last().cloned(),
-            under_way: rounds.under_way().cloned().collect(),
-            planned: rounds.planned(),
-            reports: rounds.reports().cloned().collect(),
+        if let Some(rounds) = self.rounds.try_lock() {
+            return Balancing::of(&rounds, self.failed.load(Ordering::Acquire));
         }
+        let shown = Arc::clone(&self.shown.lock());
+        Balancing::clone(&shown)
+    }
+
+    fn show(&self, rounds: &Rounds) {
+        let now = Balancing::of(rounds, self.failed.load(Ordering::Acquire));
+        *self.shown.lock() = Arc::new(now);
     }
 
     /// Takes in who leads, plans if a round is due, and says which moves to ask for.
@@ -113,16 +140,24 @@ impl Desk {
             Vec::new()
         };
         let mut rounds = self.rounds.lock();
+        let mut planned = None;
         if rounds.is_due(now) {
+            self.show(&rounds);
             let picture: Picture = {
                 let protocol = shared.protocol.read();
                 let is_candidate = |broker: &_| protocol.is_destination(broker);
                 rounds.look(now, protocol.table(), reports, is_candidate)
             };
             let plan = rounds.plan(&picture);
+            planned = Some(plan.moves.len() + plan.unloads.len());
             rounds.begin(now, shared.protocol.read().table(), picture, plan);
         }
-        rounds.due()
+        let due = rounds.due();
+        drop(rounds);
+        if let (Some(epoch), Some(moves)) = (epoch, planned) {
+            events::planned(epoch, moves);
+        }
+        due
     }
 
     /// How long nothing is due.
@@ -138,7 +173,11 @@ pub(super) fn run(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
     let outcome = catch_unwind(AssertUnwindSafe(|| balance(shared, desk, words)));
     if outcome.is_err() {
         desk.failed.store(true, Ordering::Release);
-        desk.rounds.lock().switch(Switch::Off);
+        let mut rounds = desk.rounds.lock();
+        rounds.switch(Switch::Off);
+        desk.show(&rounds);
+        drop(rounds);
+        events::strategy_panicked(&shared.broker);
     }
 }
 
@@ -147,6 +186,7 @@ fn balance(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
         match words.recv_timeout(desk.wait(shared)) {
             Ok(Word::Look) | Err(RecvTimeoutError::Timeout) => {}
             Ok(Word::Ended(bundle, answer)) => {
+                events::moved(&bundle, &answer);
                 let now = shared.clock.now();
                 desk.rounds.lock().on_answer(now, &bundle, answer);
             }

@@ -6,6 +6,7 @@ use super::compaction::Compaction;
 use super::core::{self, Mail, Shared};
 use super::handle::Channel;
 use super::handler::{Ignore, OwnershipHandler};
+use super::tail::TailProgress;
 use super::workers::{Parts, Workers};
 use crate::balance::Rounds;
 use crate::compactor::Policy;
@@ -124,6 +125,7 @@ impl Builder {
         let now = clock.now();
         let (protocol, first) = Protocol::start(self.broker, config, self.placement, now);
         let compaction = Compaction::new(Arc::clone(&log), self.policy);
+        let progress = Arc::new(TailProgress::default());
         let parts = Parts {
             broker: broker.clone(),
             log,
@@ -131,6 +133,7 @@ impl Builder {
             clock: Arc::clone(&clock),
             handler: self.handler,
             inbox: inbox.clone(),
+            progress: Arc::clone(&progress),
         };
         let workers = Workers::start(parts).map_err(failed)?;
         let (desk, words) = match self.rounds {
@@ -141,7 +144,7 @@ impl Builder {
                 (Some(Arc::new(desk)), Some(words))
             }
         };
-        let shared = Arc::new(Shared::new(protocol, clock, inbox, desk));
+        let shared = Arc::new(Shared::new(protocol, clock, inbox, desk, progress));
         let balancing = spawn_balancing(&shared, words).map_err(failed)?;
         let core = Arc::clone(&shared);
         let thread = thread::Builder::new()

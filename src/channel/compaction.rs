@@ -1,5 +1,6 @@
 //! The leader keeps the log short while it leads.
 
+use super::events;
 use crate::clock::Tick;
 use crate::compactor::{self, Compactor, Counters, End, Policy, Report};
 use crate::ids::{Epoch, Position};
@@ -53,7 +54,11 @@ impl Compaction {
         if let Some(answer) = self.under_way.as_ref().and_then(Pending::get) {
             self.under_way = None;
             self.last_attempt = Some(now);
-            if let Ok(Ok(report)) = answer {
+            let answer = answer.ok();
+            if let Some(result) = &answer {
+                events::compacted(result);
+            }
+            if let Some(Ok(report)) = answer {
                 self.horizon = report.horizon_after;
                 self.snapshot_rows = report.rows_after;
             }

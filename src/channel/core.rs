@@ -5,9 +5,11 @@ use super::command::{
     CommandError, CommandResult, LookUpError, LookUpResult, command_result, look_up_result,
 };
 use super::compaction::{Compaction, Standing};
+use super::events::{self, Watch};
+use super::tail::TailProgress;
 use super::workers::Workers;
 use crate::clock::Clock;
-use crate::ids::{BundleId, Position};
+use crate::ids::{BrokerId, BundleId, Position};
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
 use crate::sync::{Condvar, Mutex, RwLock};
@@ -48,6 +50,7 @@ pub(super) enum Interest {
 
 /// What core, workers and handles share.
 pub(super) struct Shared {
+    pub(super) broker: BrokerId,
     /// Guards the protocol, its table included. Written by the core alone, for one step at a time;
     /// nothing else is locked and nothing is called while it is held.
     pub(super) protocol: RwLock<Protocol>,
@@ -66,6 +69,8 @@ pub(super) struct Shared {
     pub(super) read_error: Mutex<Option<Error>>,
     /// Where the leader balances, if this broker does when it leads.
     pub(super) desk: Option<Arc<Desk>>,
+    /// How far the log has been read.
+    pub(super) tail: Arc<TailProgress>,
     /// Set when the core has panicked, and when it has ended: nothing is certain from then on.
     pub(super) poisoned: AtomicBool,
     pub(super) ended: AtomicBool,
@@ -97,9 +102,12 @@ impl Shared {
         clock: Arc<dyn Clock>,
         inbox: Sender<Mail>,
         desk: Option<Arc<Desk>>,
+        tail: Arc<TailProgress>,
     ) -> Self {
         Self {
+            broker: protocol.broker().clone(),
             desk,
+            tail,
             protocol: RwLock::new(protocol),
             clock,
             inbox,
@@ -328,6 +336,7 @@ pub(super) fn run(
     }));
     if outcome.is_err() {
         shared.poisoned.store(true, Ordering::Release);
+        events::panicked(&shared.broker);
     }
     shared.end(&outcome.unwrap_or_default());
     workers.stop();
@@ -344,6 +353,7 @@ fn turn(
     compaction: &mut Compaction,
 ) -> CloseReport {
     let mut was_ready = false;
+    let mut watch = Watch::new(shared.broker.clone());
     let mut led = None;
     loop {
         let wake = shared.protocol.read().next_wake();
@@ -351,12 +361,14 @@ fn turn(
         let input = match mail.recv_timeout(wait) {
             Ok(Mail::Input(input)) => input,
             Ok(Mail::ReadFailed(error)) => {
+                events::read_failed(&error);
                 *shared.read_error.lock() = Some(error);
                 Input::ReadFailed
             }
             Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => return CloseReport::default(),
             Err(RecvTimeoutError::Timeout) => Input::Wake,
         };
+        events::of_input(&input);
         let from_tail = matches!(input, Input::Tail(_) | Input::Jumped(_));
         let effects = shared.protocol.write().step(shared.clock.now(), input);
         if from_tail {
@@ -367,6 +379,8 @@ fn turn(
             return report;
         }
         let ready = shared.is_ready();
+        let standing = events::Standing::of(&shared.protocol.read(), ready);
+        watch.look(standing);
         if ready != std::mem::replace(&mut was_ready, ready) {
             shared.tell_readiness();
         }
@@ -385,6 +399,7 @@ fn carry_out(
     effects: Vec<Effect>,
 ) -> ControlFlow<CloseReport> {
     for effect in effects {
+        events::of_effect(&effect);
         match effect {
             Effect::Append { entry, guard } => workers.append(entry, guard),
             Effect::RunHook { id, hook } => workers.run_hook(id, hook),

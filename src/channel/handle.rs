@@ -326,19 +326,26 @@ impl Channel {
     pub fn status(&self) -> Status {
         let shared = &self.inner.shared;
         let ready = self.is_ready();
+        let balancing = self.balancing();
+        let now = shared.clock.now();
+        let lag = shared.tail.at_end().map(|at| now.since(at));
         let read_error = shared.read_error.lock().clone();
         let protocol = shared.protocol.read();
+        let next = protocol.table().next();
         Status {
             broker: protocol.broker().clone(),
             session: protocol.session().map(|holder| holder.session),
             ready,
             epoch: protocol.epoch(),
-            next: protocol.table().next(),
+            next,
+            unapplied: shared.tail.next().get().saturating_sub(next.get()),
+            lag,
+            balancing,
             held: protocol.held().count(),
             in_flight: protocol.in_flight(),
             counters: protocol.counters().clone(),
             waits: protocol.waits(),
-            session_age: (protocol.session_since()).map(|since| shared.clock.now().since(since)),
+            session_age: (protocol.session_since()).map(|since| now.since(since)),
             leader: protocol
                 .members()
                 .and_then(|members| members.leader_holder())
@@ -406,8 +413,8 @@ impl Channel {
         Some(desk.rehearse(&self.inner.shared))
     }
 
-    /// What balancing by this broker has come to; none if it has no balancer. Waits while a round
-    /// is planned.
+    /// What balancing by this broker has come to; none if it has no balancer. While a round is
+    /// planned, what it had come to before.
     #[must_use]
     pub fn balancing(&self) -> Option<Balancing> {
         let desk = self.inner.shared.desk.as_ref()?;

@@ -12,9 +12,11 @@ mod cluster;
 mod command;
 mod compaction;
 mod core;
+mod events;
 mod follower;
 mod handle;
 mod handler;
+mod metrics;
 mod status;
 mod subscription;
 mod tail;
@@ -34,5 +36,6 @@ pub use handle::Channel;
 #[cfg(feature = "sim")]
 pub(crate) use handler::call_hook;
 pub use handler::{Completion, Ignore, OwnershipHandler};
+pub use metrics::{METRICS, Metric, MetricKind, Sample};
 pub use status::Status;
 pub use subscription::{NextUpdate, Subscription, SubscriptionConfig, Update};

@@ -1,5 +1,6 @@
 //! A broker's state in one value.
 
+use super::balancing::Balancing;
 use crate::ids::{BrokerId, Epoch, Position, SessionToken};
 use crate::protocol::{Counters, Wait};
 use crate::state::State;
@@ -25,12 +26,19 @@ pub struct Status {
     pub waits: Vec<Wait>,
     /// The epoch, if it leads.
     pub epoch: Option<Epoch>,
-    /// The next position to read.
+    /// The next position that the table waits for.
     pub next: Position,
+    /// How many positions were read and are not in the table yet.
+    pub unapplied: u64,
+    /// How long ago the log had last been read to its end; none before the first time.
+    pub lag: Option<Duration>,
     /// How many bundles it holds.
     pub held: usize,
     /// How many bundles of the whole cluster are in flight, by state.
     pub in_flight: BTreeMap<State, usize>,
+    /// What balancing by this broker has come to; none if it has no balancer. While a round is
+    /// planned, what it had come to before.
+    pub balancing: Option<Balancing>,
     /// What it has counted since it started.
     pub counters: Counters,
     /// Why the log cannot be read any more, if so.

@@ -2,7 +2,7 @@
 
 use super::core::Mail;
 use super::handler::{Completion, OwnershipHandler, call_hook};
-use super::tail::TailWorker;
+use super::tail::{TailProgress, TailWorker};
 use crate::clock::Clock;
 use crate::ids::{BrokerId, EntryId};
 use crate::log::{Append, AppendError, AppendResult, EventLog, Guard};
@@ -30,6 +30,7 @@ pub(super) struct Parts {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) handler: Arc<dyn OwnershipHandler>,
     pub(super) inbox: Sender<Mail>,
+    pub(super) progress: Arc<TailProgress>,
 }
 
 /// The core's hands.
@@ -59,6 +60,7 @@ impl Workers {
             clock,
             handler,
             inbox,
+            progress,
         } = parts;
         let stop = Arc::new(AtomicBool::new(false));
         let (acks, ack_mail) = mpsc::channel();
@@ -66,7 +68,13 @@ impl Workers {
         let (hooks, hook_mail) = mpsc::channel();
         let (token, tail_tokens) = mpsc::sync_channel(TAIL_AHEAD_MAX);
         let (goodbye, registry_done) = mpsc::channel();
-        let tail = TailWorker::new(Arc::clone(&log), inbox.clone(), token, Arc::clone(&stop));
+        let tail = TailWorker::new(
+            Arc::clone(&log),
+            inbox.clone(),
+            token,
+            Arc::clone(&stop),
+            progress,
+        );
         let registry = RegistryWorker {
             broker,
             registry,

@@ -1,10 +1,11 @@
 //! The broker's state as a whole, and the way each input takes through it.
 
+use super::answer::Answer;
 use super::appends::{Appends, Resolution};
 use super::closing::Closing;
 use super::config::Config;
 use super::counters::Ledger;
-use super::io::{Answer, Effect, Input, Mine, NotMine, RegistryAnswer, Ticket, Wait};
+use super::io::{Effect, Input, Mine, NotMine, RegistryAnswer, Ticket, Wait};
 use super::leader::{Leadership, MemberList};
 use super::lookups::{LookUps, is_destination};
 use super::operations::Operations;

@@ -1,7 +1,8 @@
 //! Leaving in order: hand over, give up the lead, end the session.
 
+use super::answer::Answer;
 use super::brain::Protocol;
-use super::io::{Answer, CloseReport, Effect, Input, RegistryAnswer};
+use super::io::{CloseReport, Effect, Input, RegistryAnswer};
 use super::ownership::releasing;
 use super::timers::Timer;
 use crate::clock::Tick;

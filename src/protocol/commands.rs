@@ -1,8 +1,9 @@
 //! Commands: checked before anything is written, then handed to the operations under way.
 
+use super::answer::{Answer, Refused};
 use super::appends::Purpose;
 use super::brain::Protocol;
-use super::io::{Action, Answer, Refused, Request, Ticket};
+use super::io::{Action, Request, Ticket};
 use super::lookups::Question;
 use super::operations::{Goal, OperationId, Subject};
 use super::ownership::releasing;

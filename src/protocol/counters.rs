@@ -1,7 +1,8 @@
 //! What a broker has counted since it started: the numbers behind its metrics.
 
+use super::answer::Answer;
 use super::brain::Protocol;
-use super::io::{Answer, Hook, Ticket};
+use super::io::Ticket;
 use crate::state::{Rejection, Row, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -66,7 +67,7 @@ impl Ledger {
         } else {
             &mut self.counters.commands
         };
-        *ended.entry(outcome(answer)).or_default() += 1;
+        *ended.entry(answer.outcome()).or_default() += 1;
     }
 
     pub(super) fn count_rejection(&mut self, rejection: &Rejection) {
@@ -109,31 +110,6 @@ impl Protocol {
             *counts.entry(row.record.state()).or_default() += 1;
         }
         counts
-    }
-}
-
-/// The label of a hook's kind.
-pub(super) const fn kind(hook: &Hook) -> &'static str {
-    match hook {
-        Hook::Acquire { .. } => "acquire",
-        Hook::Release { .. } => "release",
-        Hook::Split { .. } => "split",
-    }
-}
-
-/// The label of an outcome.
-const fn outcome(answer: &Answer) -> &'static str {
-    match answer {
-        Answer::Done { .. } => "done",
-        Answer::Served { .. } => "served",
-        Answer::Nobody { .. } => "nobody",
-        Answer::Conflict { .. } => "conflict",
-        Answer::Superseded { .. } => "superseded",
-        Answer::Refused(_) => "refused",
-        Answer::TimedOut { .. } => "timed_out",
-        Answer::NotEmpty { .. } => "not_empty",
-        Answer::Unknown { .. } => "unknown",
-        Answer::Closed => "closed",
     }
 }
 

@@ -3,8 +3,9 @@
 //! That a session is being emptied is written in the list of members, so that every broker knows
 //! it, whoever leads, and nobody but the emptied one itself has to do anything.
 
+use super::answer::{Answer, Refused};
 use super::brain::Protocol;
-use super::io::{Answer, Effect, Refused};
+use super::io::Effect;
 use super::operations::{OperationId, Subject};
 use crate::ids::{BrokerId, BundleId, SessionToken};
 

@@ -1,8 +1,9 @@
 //! Knowing the members, and leading.
 
+use super::answer::Refused;
 use super::appends::{Purpose, Resolution};
 use super::brain::Protocol;
-use super::io::{Effect, Refused};
+use super::io::Effect;
 use super::timers::Timer;
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position, SessionToken};

@@ -3,8 +3,9 @@
 //! A look-up that has to wait is looked at again at each change of its bundle's row and of the
 //! members. It never waits for another look-up: what it needs to happen, it sets going itself.
 
+use super::answer::{Answer, Refused};
 use super::brain::Protocol;
-use super::io::{Answer, Refused, Ticket};
+use super::io::Ticket;
 use crate::ids::{BrokerId, BundleId, Namespace};
 use crate::log::Members;
 use crate::state::{Phase, Record, Row, View};

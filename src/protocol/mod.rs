@@ -8,6 +8,7 @@
 //! from what its own hooks have done, never from how it came to know the row. So replay and live
 //! reading end alike (invariant I7).
 
+mod answer;
 mod appends;
 mod brain;
 mod closing;
@@ -25,10 +26,11 @@ mod session;
 mod timers;
 
 pub use crate::planner::{AtRandom, Placement};
+pub use answer::{Answer, Refused};
 pub use brain::Protocol;
 pub use config::Config;
 pub use counters::{Counters, HookTimes};
 pub use io::{
-    Action, Answer, CloseReport, Effect, Hook, HookId, HookResult, Input, Mine, NotMine, Refused,
-    RegistryAnswer, Request, Ticket, Wait,
+    Action, CloseReport, Effect, Hook, HookId, HookResult, Input, Mine, NotMine, RegistryAnswer,
+    Request, Ticket, Wait,
 };

@@ -1,8 +1,9 @@
 //! Commands under way: shared by whoever asks the same, followed until they are complete.
 
+use super::answer::{Answer, Refused};
 use super::appends::Resolution;
 use super::brain::Protocol;
-use super::io::{Answer, Refused, Ticket};
+use super::io::Ticket;
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace, Position, SessionToken};
 use crate::state::{Fact, Phase, Record, Row, State};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,6 @@
 //! this bundle are in.
 
 use super::brain::Protocol;
-use super::counters::kind;
 use super::io::{Effect, Hook, HookId, HookResult};
 use super::timers::Timer;
 use crate::clock::Tick;
@@ -297,7 +296,7 @@ impl Protocol {
         let id = HookId(self.ownership.hook_count);
         let run = Run {
             bundle: hook.bundle().clone(),
-            kind: kind(&hook),
+            kind: hook.kind(),
             since: self.now,
         };
         self.ownership.running.insert(id, run);

@@ -8,7 +8,7 @@ pub(crate) use shuttle::{sync::atomic, thread};
 use shuttle::sync;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 /// A mutex that knows no poison: a panic of one thread is dealt with where it happens.
@@ -25,6 +25,18 @@ impl<T> Mutex<T> {
             mutex: &self.0,
             held: Some(held(&self.0)),
         }
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let held = match self.0.try_lock() {
+            Ok(held) => Some(held),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        held.map(|held| MutexGuard {
+            mutex: &self.0,
+            held: Some(held),
+        })
     }
 }
 
