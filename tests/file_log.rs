@@ -5,10 +5,10 @@ mod files;
 
 use deedbook::clock::ManualClock;
 use deedbook::ids::{Position, SessionToken};
-use deedbook::log::file::{Durability, FileLog, OpenError, ReadOnlyFileLog, inspect};
+use deedbook::log::file::{self, Durability, FileLog, OpenError, ReadOnlyFileLog, inspect};
 use deedbook::log::{
-    Append, AppendError, Appended, EventLog, Guard, Member, Payload, ReadError, Refusal, Tail,
-    TailItem, TrimError,
+    Append, AppendError, Appended, EventLog, Guard, Member, Payload, ReadError, Refusal,
+    SnapshotError, Tail, TailItem, TrimError,
 };
 use deedbook::storage::{self, MemoryStorage, Storage};
 use files::{LOG, append, append_now, broker, drain, entries, entry, open, read_all};
@@ -150,6 +150,49 @@ fn opening_again_ends_sessions_and_remembers_entries() {
 
 /// A process that only reads follows through rotations, sees whole frames only, and finds out when
 /// it fell behind.
+#[test]
+fn appends_that_cannot_be_queued_are_told_and_nothing_is_written() {
+    let storage = MemoryStorage::new();
+    let builder = files::builder(&storage).segment_bytes(file::SEGMENT_BYTES);
+    let log = builder.open().unwrap();
+    let max = file::PENDING_APPENDS_MAX;
+    let before = storage.operation_count();
+    let appends = (1..=max as u64).map(|counter| append(&log, &entry(9, counter)));
+    let pending: Vec<_> = appends.collect();
+    let further = entry(9, max as u64 + 1);
+    let busy = Err(AppendError::Refused(Refusal::Busy { max }));
+    assert_eq!(append(&log, &further).wait(), Ok(busy));
+    assert_eq!(storage.operation_count(), before);
+    while log.drive() {}
+    assert!(
+        pending
+            .iter()
+            .all(|answer| answer.get().unwrap().unwrap().is_ok())
+    );
+    assert!(!append_now(&log, &further).unwrap().already);
+}
+
+#[test]
+fn a_block_that_is_too_large_is_refused_before_it_is_written() {
+    let storage = MemoryStorage::new();
+    let log = open(&storage).unwrap();
+    let epoch = files::lead(&log).unwrap();
+    let mut sink = log.put_snapshot(log.end(), epoch).unwrap();
+    let before = storage.operation_count();
+    let max = file::SNAPSHOT_BLOCK_BYTES_MAX;
+    let block = vec![7; max + 1];
+    let too_large = SnapshotError::BlockTooLarge {
+        bytes: max + 1,
+        max,
+    };
+    assert_eq!(sink.write_block(&block), Err(too_large));
+    assert_eq!(storage.operation_count(), before);
+    sink.write_block(&block[1..]).unwrap();
+    sink.commit().unwrap();
+    let mut snapshot = log.snapshot().unwrap().unwrap();
+    assert!(snapshot.next_block().unwrap().unwrap() == block[1..]);
+}
+
 #[test]
 fn a_process_that_only_reads_follows_live() {
     let storage = MemoryStorage::new();

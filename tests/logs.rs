@@ -5,12 +5,15 @@
 mod files;
 
 use deedbook::clock::ManualClock;
-use deedbook::ids::{Epoch, Position, SessionToken};
+use deedbook::ids::{
+    self, BrokerId, BundleId, Cuts, Epoch, Holder, NAME_BYTES_MAX, Namespace, Position,
+    SessionToken,
+};
 use deedbook::log::{
     Append, AppendError, Appended, ENTRY_BYTES_MAX, Guard, Member, MemberLog, MemoryLog, Payload,
     Refusal, SnapshotError, TailItem, TrimError, codec,
 };
-use deedbook::state::{Body, CHANGES_MAX, Entry};
+use deedbook::state::{Body, CHANGES_MAX, Change, Entry, PARTS_MAX, Record};
 use deedbook::storage::MemoryStorage;
 use files::{LOG, broker, entries, entry, open};
 use std::sync::Arc;
@@ -22,22 +25,27 @@ struct Case {
     drive: Box<dyn Fn()>,
     /// The position of the first payload that is appended.
     first: u64,
+    /// How many operations there were on its storage.
+    operations: Box<dyn Fn() -> u64>,
 }
 
 fn cases() -> [Case; 2] {
     let memory = MemoryLog::new(LOG, Arc::new(ManualClock::default()));
-    let file = open(&MemoryStorage::new()).unwrap();
+    let storage = MemoryStorage::new();
+    let file = open(&storage).unwrap();
     let driven = file.clone();
     [
         Case {
             log: Arc::new(memory),
             drive: Box::new(|| {}),
             first: 1,
+            operations: Box::new(|| 0),
         },
         Case {
             log: Arc::new(file),
             drive: Box::new(move || while driven.drive() {}),
             first: 2,
+            operations: Box::new(move || storage.operation_count()),
         },
     ]
 }
@@ -207,30 +215,114 @@ fn a_horizon_only_moves_forward_and_only_in_the_name_of_the_leader() {
     }
 }
 
+fn entry_of(author: &BrokerId, changes: Vec<Change>) -> Arc<Entry> {
+    Arc::new(Entry {
+        author: Holder::new(author.clone(), SessionToken::new(9)),
+        body: Body::Changes(changes),
+        ..Entry::clone(&entry(9, 1))
+    })
+}
+
+/// Splits a bundle into so many parts; most of them take three bytes.
+fn split_into(parts: usize) -> Change {
+    let cuts: Vec<_> = (1..u32::try_from(parts).unwrap()).collect();
+    Change {
+        next: Some(Record::Splitting {
+            source: None,
+            cuts: Cuts::new(cuts).unwrap(),
+        }),
+        ..entry(9, 1).changes()[0].clone()
+    }
+}
+
+/// An entry that takes exactly so many bytes, standing alone.
+fn entry_of_bytes(bytes: usize) -> Arc<Entry> {
+    let name = |bytes: usize| BrokerId::new("x".repeat(bytes)).unwrap();
+    let entry = |parts: usize, name_bytes: usize| {
+        let mut changes = vec![split_into(60_000); 5];
+        changes.push(split_into(parts));
+        entry_of(&name(name_bytes), changes)
+    };
+    let bytes_of = |entry: &Arc<Entry>| {
+        let payload = Payload::Entry(Arc::clone(entry));
+        codec::encode(&payload).map_or(usize::MAX, |encoded| encoded.len())
+    };
+    // A cut more is three bytes more, and a letter one.
+    let parts = 1_000 + (bytes - bytes_of(&entry(1_000, 1))) / 3;
+    let name_bytes = 1 + bytes - bytes_of(&entry(parts, 1));
+    entry(parts, name_bytes)
+}
+
+/// Each with the first entry that it refuses and the last that it takes.
+fn limits() -> [(Refusal, Arc<Entry>, Arc<Entry>); 3] {
+    let too_many = |what, count, max| Refusal::Codec(codec::Error::TooMany { what, count, max });
+    let of = |changes| entry_of(&broker(0), changes);
+    let changes = |count| of(vec![entry(9, 1).changes()[0].clone(); count]);
+    let too_large = Refusal::TooLarge {
+        bytes: ENTRY_BYTES_MAX + 1,
+        max: ENTRY_BYTES_MAX,
+    };
+    let largest = entry_of_bytes(ENTRY_BYTES_MAX);
+    let letter_more = format!("{}x", largest.author.broker);
+    let larger = entry_of(&letter_more.parse().unwrap(), largest.changes().to_vec());
+    [
+        (
+            too_many("changes", CHANGES_MAX + 1, CHANGES_MAX),
+            changes(CHANGES_MAX + 1),
+            changes(CHANGES_MAX),
+        ),
+        (
+            too_many("cuts", PARTS_MAX, PARTS_MAX - 1),
+            of(vec![split_into(PARTS_MAX + 1)]),
+            of(vec![split_into(PARTS_MAX)]),
+        ),
+        (too_large, larger, largest),
+    ]
+}
+
 #[test]
 fn what_is_too_large_is_refused_before_anything_is_written() {
+    for (refusal, larger, largest) in limits() {
+        for case in cases() {
+            let before = (case.operations)();
+            let refused = case.append(&larger, Guard::None);
+            assert_eq!(refused, Err(AppendError::Refused(refusal.clone())));
+            assert_eq!((case.operations)(), before, "{refusal}");
+            assert_eq!(entries(&*case.log, at(1)).unwrap(), []);
+            let appended = case.append(&largest, Guard::None).unwrap();
+            assert_eq!(appended.position, at(case.first), "no position was used up");
+            assert_eq!(entries(&*case.log, at(1)).unwrap(), [Arc::clone(&largest)]);
+        }
+    }
+}
+
+/// There is no entry with a name that is too long: the name itself is refused.
+#[test]
+fn a_name_that_is_too_long_gets_into_no_entry() {
+    let too_long = |what, bytes| ids::Error::TooLong {
+        what,
+        bytes,
+        max: NAME_BYTES_MAX,
+    };
+    let long = "x".repeat(NAME_BYTES_MAX);
+    let longer = format!("{long}x");
+    let error = too_long("broker", NAME_BYTES_MAX + 1);
+    assert_eq!(BrokerId::new(&longer), Err(error));
+    let namespace = |bytes: usize| format!("t/{}", "n".repeat(bytes - 2));
+    let error = too_long("namespace", NAME_BYTES_MAX + 1);
+    let longer = namespace(NAME_BYTES_MAX + 1);
+    assert_eq!(Namespace::new(&longer), Err(error.clone()));
+    let bundle = |namespace: String| format!("{namespace}/0x00000000_0xffffffff").parse();
+    assert_eq!(bundle(longer).map(|_: BundleId| ()), Err(error));
+
+    let change = Change {
+        bundle: bundle(namespace(NAME_BYTES_MAX)).unwrap(),
+        ..entry(9, 1).changes()[0].clone()
+    };
+    let longest = entry_of(&BrokerId::new(&long).unwrap(), vec![change]);
     for case in cases() {
-        let changes = entry(9, 1).changes().to_vec();
-        let many = Arc::new(Entry {
-            body: Body::Changes(
-                changes
-                    .iter()
-                    .cycle()
-                    .take(CHANGES_MAX + 1)
-                    .cloned()
-                    .collect(),
-            ),
-            ..Entry::clone(&entry(9, 1))
-        });
-        let error = case.append(&many, Guard::None).unwrap_err();
-        let too_many = codec::Error::TooMany {
-            what: "changes",
-            count: CHANGES_MAX + 1,
-            max: CHANGES_MAX,
-        };
-        assert_eq!(error, AppendError::Refused(Refusal::Codec(too_many)));
-        let appended = case.append(&entry(9, 1), Guard::None).unwrap();
-        assert_eq!(appended.position, at(case.first), "no position was used up");
+        case.append(&longest, Guard::None).unwrap();
+        assert_eq!(entries(&*case.log, at(1)).unwrap(), [Arc::clone(&longest)]);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use deedbook::storage::{Access, Error, File, Lock, Storage};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What happens between two operations; it may let the one that follows fail.
 pub(crate) type Event = Box<dyn FnMut() -> Option<ErrorKind> + Send>;
 
+/// The sizes of the reads of each file, by name, in their order.
+pub(crate) type Reads = BTreeMap<String, Vec<usize>>;
+
 /// A storage that counts what is asked of it, and lets something happen before one operation.
 #[derive(Clone)]
 pub(crate) struct Watched {
     inner: Arc<dyn Storage>,
     count: Arc<AtomicU64>,
+    reads: Arc<Mutex<Reads>>,
     event: Arc<Mutex<Option<(u64, Event)>>>,
 }
 
@@ -31,6 +36,7 @@ impl Watched {
         Self {
             inner,
             count: Arc::default(),
+            reads: Arc::default(),
             event: Arc::default(),
         }
     }
@@ -48,8 +54,14 @@ impl Watched {
         Arc::new(WatchedFile {
             file,
             path: self.path().join(name),
+            name: name.to_owned(),
             storage: self.clone(),
         })
+    }
+
+    /// What was read since this was asked last.
+    pub(crate) fn take_reads(&self) -> Reads {
+        std::mem::take(&mut *self.reads.lock())
     }
 
     /// How many operations there were.
@@ -114,6 +126,7 @@ impl Storage for Watched {
 struct WatchedFile {
     file: Arc<dyn File>,
     path: PathBuf,
+    name: String,
     storage: Watched,
 }
 
@@ -125,7 +138,10 @@ impl File for WatchedFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         self.storage.tick(&self.path)?;
-        self.file.read_at(offset, buffer)
+        let count = self.file.read_at(offset, buffer)?;
+        let mut reads = self.storage.reads.lock();
+        reads.entry(self.name.clone()).or_default().push(count);
+        Ok(count)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
