@@ -11,8 +11,9 @@ use deedbook::log::{
     SnapshotError, Tail, TailItem, TrimError,
 };
 use deedbook::storage::{self, MemoryStorage, Storage};
+use files::watched::Watched;
 use files::{LOG, append, append_now, broker, drain, entries, entry, open, read_all};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 fn at(position: u64) -> Position {
@@ -341,6 +342,57 @@ fn an_interval_acknowledges_at_once_and_syncs_in_time() {
     assert_eq!(storage.operation_count(), syncs + 1);
     let after = storage.crash(|_| false);
     assert_eq!(entries(&open(&after).unwrap(), at(0)).unwrap().len(), 1);
+}
+
+/// Publishes a snapshot and trims, and lets something happen before an operation of the storage;
+/// says how many operations there were.
+fn compact_while(operation: u64, happen: impl FnOnce(&FileLog) + Send + 'static) -> u64 {
+    let storage = Watched::new(Arc::new(MemoryStorage::new()));
+    let log = deedbook::log::file::FileLogBuilder::on(Arc::new(storage.clone()))
+        .segment_bytes(files::SEGMENT_BYTES)
+        .clock(Arc::new(ManualClock::default()))
+        .durability(Durability::Never)
+        .snapshots_kept(1)
+        .without_threads();
+    let log = log.open().unwrap();
+    let epoch = files::lead(&log).unwrap();
+    for counter in 0..40 {
+        append_now(&log, &entry(1, counter)).unwrap();
+    }
+    let before = storage.operations();
+    let (mut happen, other) = (Some(happen), log.clone());
+    storage.before(
+        before + operation,
+        Box::new(move || {
+            happen.take().unwrap()(&other);
+            None
+        }),
+    );
+    let horizon = log.end();
+    files::put_snapshot(&log, horizon, epoch).unwrap();
+    log.trim(horizon).unwrap();
+    storage.operations() - before
+}
+
+#[test]
+fn appends_go_on_between_any_two_operations_of_a_snapshot_and_a_trim() {
+    let count = compact_while(0, |_| {});
+    assert!(count > 20, "{count}");
+    for operation in 1..=count {
+        compact_while(operation, move |log| {
+            let log = log.clone();
+            let (done, is_done) = mpsc::channel();
+            let append = move || done.send(append_now(&log, &entry(1, 99)).is_ok());
+            let thread = std::thread::spawn(append);
+            let appended = is_done.recv_timeout(Duration::from_secs(20));
+            assert_eq!(
+                appended,
+                Ok(true),
+                "an append waits for operation {operation}"
+            );
+            drop(thread);
+        });
+    }
 }
 
 #[test]

@@ -71,13 +71,11 @@ impl Watched {
 
     fn tick(&self, path: &Path) -> Result<(), Error> {
         let operation = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut event = self.event.lock();
-        match event.as_mut() {
-            Some((at, happen)) if *at == operation => match happen() {
-                Some(kind) => Err(Error::of(path, &kind.into())),
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        // What happens may use this storage, too.
+        let event = self.event.lock().take_if(|(at, _)| *at == operation);
+        match event.and_then(|(_, mut happen)| happen()) {
+            Some(kind) => Err(Error::of(path, &kind.into())),
+            None => Ok(()),
         }
     }
 }

@@ -161,7 +161,8 @@ impl Shared {
         while let Some(job) = self.queue.next_job(&*self.clock) {
             match job {
                 Job::Lead => self.lead(),
-                Job::Sync => self.sync(),
+                // A failure poisons the writer, and whoever appends hears of it.
+                Job::Sync => _ = self.sync(),
             }
         }
     }
@@ -176,7 +177,8 @@ impl Shared {
         };
         let due = self.writer.lock().due();
         if due.is_some_and(|due| due <= self.clock.now()) {
-            self.sync();
+            // A failure poisons the writer, and whoever appends hears of it.
+            let _ = self.sync();
         }
         count > 0
     }
@@ -221,7 +223,11 @@ impl Shared {
     }
 
     /// Makes durable what was written so far, while further appends may be written.
-    fn sync(&self) {
+    ///
+    /// # Errors
+    ///
+    /// The sync that failed, now or earlier.
+    fn sync(&self) -> Result<(), storage::Error> {
         let unsynced = self.writer.lock().unsynced(self.clock.now());
         let result = unsynced.as_ref().map(|unsynced| unsynced.file.sync());
         let mut writer = self.writer.lock();
@@ -229,6 +235,7 @@ impl Shared {
             writer.note_sync(unsynced, result);
         }
         self.queue.set_sync_due(writer.due());
+        writer.check()
     }
 
     /// Whether anything can be promised, or a sync has failed.
@@ -317,9 +324,9 @@ impl Shared {
     ) -> Result<(), SnapshotError> {
         let mut snapshots = self.snapshots.lock();
         self.check_commit(&snapshots, horizon, epoch)?;
-        // The log must not end before the horizon, even if its own syncs come later.
-        let synced = self.writer.lock().sync();
-        synced.map_err(|error| SnapshotError::Poisoned {
+        // The log must not end before the horizon, even if its own syncs come later. Appends go on
+        // meanwhile.
+        self.sync().map_err(|error| SnapshotError::Poisoned {
             path: error.path().to_owned(),
             kind: error.kind(),
         })?;
