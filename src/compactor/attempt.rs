@@ -204,7 +204,7 @@ impl Attempt {
                 Some(FeedItem::Tail(TailItem::Payload { position, payload })) => match payload {
                     Payload::Entry(entry) => {
                         feed.prepare(table);
-                        table.apply(position, &entry)?;
+                        table.absorb(position, &entry)?;
                         self.report.entries_read += 1;
                     }
                     Payload::Member(_) => table.skip(position),

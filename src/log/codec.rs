@@ -7,12 +7,15 @@
 //! Decoding takes bytes whose length and checksum were checked, and still trusts nothing: it is
 //! bounded, takes no bytes that it does not need, and accepts one spelling only.
 
+mod plain;
+
 use super::stored::{StoredName, StoredRecordV1};
 use super::{ENTRY_BYTES_MAX, Payload};
 use crate::ids::{BrokerId, BundleId, IdMap, KeyRange, Namespace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// Why bytes are no value, or a value cannot become bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -256,6 +259,14 @@ impl Dictionary {
     /// [`Error`] if the bytes are not what [`Dictionary::encode`] writes after the same payloads;
     /// nothing is taken in then.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, Error> {
+        if let Some(entry) = plain::entry(self, bytes) {
+            return Ok(Payload::Entry(Arc::new(entry)));
+        }
+        self.decode_any(bytes)
+    }
+
+    /// What [`Self::decode`] gives, the whole way.
+    fn decode_any(&mut self, bytes: &[u8]) -> Result<Payload, Error> {
         let mark = self.mark();
         let payload = self.read(bytes, mark);
         payload.inspect_err(|_| self.roll_back(mark))

@@ -1,6 +1,6 @@
 //! What the fold knows beside rows.
 
-use super::resolve::{Accepted, Fact, Phase};
+use super::resolve::{Fact, Phase};
 use crate::ids::{BrokerId, Epoch, Holder, Namespace, Position, SessionToken};
 use std::collections::BTreeMap;
 
@@ -44,12 +44,13 @@ impl Facts {
         self.epoch = self.epoch.max(epoch.unwrap_or_default());
     }
 
-    /// Takes in what an accepted entry at `position` changes beside rows.
-    pub fn apply(&mut self, position: Position, accepted: &Accepted) {
-        if accepted.rows.iter().any(|(_, row)| row.is_none()) {
+    /// Takes in what an accepted entry at `position` changes beside rows: the fact that it states,
+    /// and that it removes a row, if it does.
+    pub fn apply(&mut self, position: Position, fact: Option<&Fact>, removes: bool) {
+        if removes {
             self.floor = position;
         }
-        match &accepted.fact {
+        match fact {
             Some(Fact::NamespaceCreated(namespace)) => {
                 self.namespaces.insert(namespace.clone(), Phase::Live);
             }

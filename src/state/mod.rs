@@ -44,6 +44,7 @@ pub use entry::{Body, CHANGES_MAX, Change, Entry, PARTS_MAX};
 pub use facts::Facts;
 pub use record::{Record, Row, State};
 pub use rejection::Rejection;
+pub(crate) use resolve::resolve_into;
 pub use resolve::{
     Accepted, COVERING_MAX, Context, Fact, Phase, Verdict, View, resolve_change, resolve_entry,
 };

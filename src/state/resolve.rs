@@ -82,20 +82,37 @@ pub type Verdict = Result<Accepted, Rejection>;
 ///
 /// The [`Rejection`] that keeps it from changing anything.
 pub fn resolve_entry(view: &impl View, position: Position, entry: &Entry) -> Verdict {
+    let mut rows = Vec::new();
+    let fact = resolve_into(view, position, entry, &mut rows)?;
+    Ok(Accepted { rows, fact })
+}
+
+/// Does what [`resolve_entry`] does, with room for the rows that there is already. What is in it
+/// after a rejection means nothing.
+pub(crate) fn resolve_into(
+    view: &impl View,
+    position: Position,
+    entry: &Entry,
+    rows: &mut Vec<(BundleId, Option<Row>)>,
+) -> Result<Option<Fact>, Rejection> {
+    rows.clear();
     check_author(view, entry)?;
-    match &entry.body {
-        Body::Changes(changes) => resolve_changes(view, position, entry, changes),
+    let fact = match &entry.body {
+        Body::Changes(changes) => {
+            resolve_changes(view, position, entry, changes, rows)?;
+            return Ok(None);
+        }
         Body::CreateNamespace {
             namespace,
             cuts,
             applied,
-        } => create_namespace(view, position, namespace, cuts.as_ref(), *applied),
-        Body::DeleteNamespace { namespace, applied } => mark_namespace(view, namespace, *applied),
+        } => create_namespace(view, position, (namespace, cuts.as_ref(), *applied), rows)?,
+        Body::DeleteNamespace { namespace, applied } => mark_namespace(view, namespace, *applied)?,
         Body::EndNamespace { namespace } => {
             leaders(entry)?;
-            end_namespace(view, namespace)
+            end_namespace(view, namespace, rows)?
         }
-        Body::LeaderStarted => fact(Fact::LeaderStarted(leaders(entry)?)),
+        Body::LeaderStarted => Fact::LeaderStarted(leaders(entry)?),
         Body::RaiseRules { version } => {
             leaders(entry)?;
             let current = view.rules_version();
@@ -105,9 +122,10 @@ pub fn resolve_entry(view: &impl View, position: Position, entry: &Entry) -> Ver
                     current,
                 });
             }
-            fact(Fact::RulesRaised(*version))
+            Fact::RulesRaised(*version)
         }
-    }
+    };
+    Ok(Some(fact))
 }
 
 /// Judges one change of a bundle whose row is `kept`, by the tables of [`rules`](super::rules). The
@@ -207,25 +225,18 @@ fn leaders(entry: &Entry) -> Result<Epoch, Rejection> {
     entry.epoch.ok_or(Rejection::NoEpoch)
 }
 
-fn fact(fact: Fact) -> Verdict {
-    Ok(Accepted {
-        rows: Vec::new(),
-        fact: Some(fact),
-    })
-}
-
 fn resolve_changes(
     view: &impl View,
     position: Position,
     entry: &Entry,
     changes: &[Change],
-) -> Verdict {
+    rows: &mut Vec<(BundleId, Option<Row>)>,
+) -> Result<(), Rejection> {
     if changes.is_empty() || changes.len() > CHANGES_MAX {
         return Err(Rejection::ChangeCount {
             count: changes.len(),
         });
     }
-    let mut rows = Vec::with_capacity(changes.len());
     for change in changes {
         let namespace = change.bundle.namespace();
         let phase = view
@@ -253,12 +264,12 @@ fn resolve_changes(
         rows.push((change.bundle.clone(), after));
         rows.extend(births.into_iter().flatten());
     }
-    if let Some(twice) = find_twice(&rows) {
+    if let Some(twice) = find_twice(rows) {
         return Err(Rejection::DuplicateBundle {
             bundle: twice.clone(),
         });
     }
-    Ok(Accepted { rows, fact: None })
+    Ok(())
 }
 
 /// A bundle that an entry would change twice.
@@ -303,10 +314,9 @@ fn births(parent: &BundleId, kept: &Row, after: Option<&Row>) -> Vec<(BundleId, 
 fn create_namespace(
     view: &impl View,
     position: Position,
-    namespace: &Namespace,
-    cuts: Option<&Cuts>,
-    applied: Position,
-) -> Verdict {
+    (namespace, cuts, applied): (&Namespace, Option<&Cuts>, Position),
+    rows: &mut Vec<(BundleId, Option<Row>)>,
+) -> Result<Fact, Rejection> {
     if view.namespace(namespace).is_some() {
         return Err(Rejection::NamespaceExists {
             namespace: namespace.clone(),
@@ -329,16 +339,16 @@ fn create_namespace(
         version: position,
         fence: Fence::default(),
     };
-    Ok(Accepted {
-        rows: bundles
-            .into_iter()
-            .map(|bundle| (bundle, Some(free.clone())))
-            .collect(),
-        fact: Some(Fact::NamespaceCreated(namespace.clone())),
-    })
+    let born = bundles.into_iter();
+    rows.extend(born.map(|bundle| (bundle, Some(free.clone()))));
+    Ok(Fact::NamespaceCreated(namespace.clone()))
 }
 
-fn mark_namespace(view: &impl View, namespace: &Namespace, applied: Position) -> Verdict {
+fn mark_namespace(
+    view: &impl View,
+    namespace: &Namespace,
+    applied: Position,
+) -> Result<Fact, Rejection> {
     match view.namespace(namespace) {
         None => Err(Rejection::UnknownNamespace {
             namespace: namespace.clone(),
@@ -350,11 +360,15 @@ fn mark_namespace(view: &impl View, namespace: &Namespace, applied: Position) ->
             applied,
             floor: view.floor(),
         }),
-        Some(Phase::Live) => fact(Fact::NamespaceMarked(namespace.clone())),
+        Some(Phase::Live) => Ok(Fact::NamespaceMarked(namespace.clone())),
     }
 }
 
-fn end_namespace(view: &impl View, namespace: &Namespace) -> Verdict {
+fn end_namespace(
+    view: &impl View,
+    namespace: &Namespace,
+    rows: &mut Vec<(BundleId, Option<Row>)>,
+) -> Result<Fact, Rejection> {
     match view.namespace(namespace) {
         None => {
             return Err(Rejection::UnknownNamespace {
@@ -368,7 +382,6 @@ fn end_namespace(view: &impl View, namespace: &Namespace) -> Verdict {
         }
         Some(Phase::BeingDeleted) => {}
     }
-    let mut rows = Vec::new();
     for (bundle, row) in view.rows_of(namespace) {
         let state = row.record.state();
         if !matches!(state, State::Free | State::Deleted) {
@@ -381,10 +394,7 @@ fn end_namespace(view: &impl View, namespace: &Namespace) -> Verdict {
         }
         rows.push((bundle.clone(), None));
     }
-    Ok(Accepted {
-        rows,
-        fact: Some(Fact::NamespaceEnded(namespace.clone())),
-    })
+    Ok(Fact::NamespaceEnded(namespace.clone()))
 }
 
 /// Whether the author is the one whose word the transition needs. That a leader's epoch is not

@@ -7,10 +7,11 @@ use super::rows::{Rows, SlotId};
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, IdMap, Namespace, Position, SessionToken};
 use crate::log::Payload;
 use crate::state::{
-    Accepted, COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
-    resolve_entry,
+    COVERING_MAX, Entry, Fact, Facts, Phase, RULES_VERSION, Rejection, Row, State, View,
+    resolve_into,
 };
 use std::ops::Bound;
+use std::sync::OnceLock;
 
 /// Ownership as the log says it is, up to a position.
 ///
@@ -43,7 +44,10 @@ pub struct Table {
     /// The sessions of the facts, found by hash.
     sessions: IdMap<BrokerId, SessionToken>,
     rows: Rows,
-    indexes: Indexes,
+    /// Made when they are first asked for, and kept with the rows from then on.
+    indexes: OnceLock<Indexes>,
+    /// Room for the rows that an entry changes.
+    resolved: Vec<(BundleId, Option<Row>)>,
     /// The next position to read: everything below it is in the rows and facts.
     next: Position,
 }
@@ -77,7 +81,8 @@ impl Default for Table {
             facts: Facts::default(),
             sessions: IdMap::default(),
             rows: Rows::default(),
-            indexes: Indexes::default(),
+            indexes: OnceLock::new(),
+            resolved: Vec::new(),
             next: Position::ZERO.next(),
         }
     }
@@ -115,10 +120,10 @@ impl Table {
             if row.version >= horizon {
                 return Err(Error::FromTheFuture { bundle });
             }
-            if table.set(&bundle, Some(row)).is_some() {
-                return Err(Error::Twice { bundle });
-            }
+            table.rows.place(bundle, row);
         }
+        let found = table.rows.find_all();
+        found.map_err(|bundle| Error::Twice { bundle })?;
         table.check_whole()?;
         Ok(table)
     }
@@ -131,50 +136,75 @@ impl Table {
     /// [`Error::NewerRules`] if the entry raised the rules above what this library applies; the
     /// table stays as it was.
     pub fn apply(&mut self, position: Position, entry: &Entry) -> Result<Option<Applied>, Error> {
+        let mut changes = Vec::new();
+        let verdict = self.fold(position, entry, Some(&mut changes))?;
+        Ok(verdict.map(|verdict| {
+            let (outcome, fact) = match verdict {
+                Ok(fact) => (Ok(changes), fact),
+                Err(rejection) => (Err(rejection), None),
+            };
+            Applied {
+                position,
+                outcome,
+                fact,
+            }
+        }))
+    }
+
+    /// Takes in the entry at `position`, as [`Table::apply`] does, for whoever does not ask what it
+    /// did.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::apply`].
+    pub fn absorb(&mut self, position: Position, entry: &Entry) -> Result<(), Error> {
+        self.fold(position, entry, None).map(drop)
+    }
+
+    /// Takes in an entry; gives what changes beside rows, or why nothing does, and if asked for the
+    /// rows that change.
+    fn fold(
+        &mut self,
+        position: Position,
+        entry: &Entry,
+        mut changes: Option<&mut Vec<RowChange>>,
+    ) -> Result<Option<Result<Option<Fact>, Rejection>>, Error> {
         if position < self.next {
             return Ok(None);
         }
-        let verdict = resolve_entry(self, position, entry);
-        if let Ok(Accepted {
-            fact: Some(Fact::RulesRaised(version)),
-            ..
-        }) = &verdict
-        {
+        let mut rows = std::mem::take(&mut self.resolved);
+        let verdict = resolve_into(self, position, entry, &mut rows);
+        if let Ok(Some(Fact::RulesRaised(version))) = &verdict {
             check_rules(*version)?;
         }
         self.next = position.next();
         self.note_author(entry);
-        let accepted = match verdict {
-            Ok(accepted) => accepted,
+        let fact = match verdict {
+            Ok(fact) => fact,
             Err(rejection) => {
-                return Ok(Some(Applied {
-                    position,
-                    outcome: Err(rejection),
-                    fact: None,
-                }));
+                self.resolved = rows;
+                return Ok(Some(Err(rejection)));
             }
         };
-        self.facts.apply(position, &accepted);
-        if let Some(fact) = &accepted.fact {
-            self.begin(fact);
-        }
-        let changes = accepted.rows.into_iter().map(|(bundle, after)| {
-            let before = self.set(&bundle, after.clone());
-            RowChange {
+        let removes = rows.iter().any(|(_, row)| row.is_none());
+        self.facts.apply(position, fact.as_ref(), removes);
+        self.begin(fact.as_ref());
+        for (bundle, after) in rows.drain(..) {
+            let Some(changes) = &mut changes else {
+                self.set(&bundle, after);
+                continue;
+            };
+            changes.push(RowChange {
+                before: self.set(&bundle, after.clone()),
                 bundle,
-                before,
                 after,
-            }
-        });
-        let outcome = Ok(changes.collect());
-        if let Some(Fact::NamespaceEnded(namespace)) = &accepted.fact {
+            });
+        }
+        self.resolved = rows;
+        if let Some(Fact::NamespaceEnded(namespace)) = &fact {
             self.rows.set_phase(namespace, None);
         }
-        Ok(Some(Applied {
-            position,
-            outcome,
-            fact: accepted.fact,
-        }))
+        Ok(Some(Ok(fact)))
     }
 
     /// Remembers the author's session and epoch. Most authors say nothing new about themselves.
@@ -191,15 +221,16 @@ impl Table {
     }
 
     /// Takes in a fact as far as it comes before the rows that it is about.
-    fn begin(&mut self, fact: &Fact) {
+    fn begin(&mut self, fact: Option<&Fact>) {
         match fact {
-            Fact::NamespaceCreated(namespace) => {
+            Some(Fact::NamespaceCreated(namespace)) => {
                 self.rows.set_phase(namespace, Some(Phase::Live));
             }
-            Fact::NamespaceMarked(namespace) => {
+            Some(Fact::NamespaceMarked(namespace)) => {
                 self.rows.set_phase(namespace, Some(Phase::BeingDeleted));
             }
-            Fact::NamespaceEnded(_) | Fact::LeaderStarted(_) | Fact::RulesRaised(_) => {}
+            Some(Fact::NamespaceEnded(_) | Fact::LeaderStarted(_) | Fact::RulesRaised(_))
+            | None => {}
         }
     }
 
@@ -282,30 +313,30 @@ impl Table {
     /// The bundles that a session holds: it owns, releases or splits them. In no order, but equal
     /// histories give equal orders.
     pub fn held_by(&self, holder: &Holder) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.in_slots(self.indexes.held.get(holder))
+        self.in_slots(self.indexes().held.get(holder))
     }
 
     /// The sessions that hold bundles, in order.
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
-        let mut holders: Vec<_> = self.indexes.held.keys().collect();
+        let mut holders: Vec<_> = self.indexes().held.keys().collect();
         holders.sort_unstable();
         holders.into_iter()
     }
 
     /// The bundles that are to go to a broker, in an order as that of [`Self::held_by`].
     pub fn destined_to(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.in_slots(self.indexes.destined.get(broker))
+        self.in_slots(self.indexes().destined.get(broker))
     }
 
     /// The bundles that somebody has a step to finish with, in an order as that of
     /// [`Self::held_by`].
     pub fn in_flight(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.in_slots(self.indexes.in_flight())
+        self.in_slots(self.indexes().in_flight())
     }
 
     /// The parents that wait for their removal, in an order as that of [`Self::held_by`].
     pub fn deleted(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
-        self.in_slots(self.indexes.deleted())
+        self.in_slots(self.indexes().deleted())
     }
 
     /// One number for all of it: equal for equal tables.
@@ -366,6 +397,17 @@ impl Table {
         Ok(())
     }
 
+    /// The sets of rows. A table that is only being rebuilt needs none.
+    fn indexes(&self) -> &Indexes {
+        self.indexes.get_or_init(|| {
+            let mut indexes = Indexes::default();
+            for (slot, row) in self.rows.in_slots() {
+                indexes.update(slot, None, Some(row));
+            }
+            indexes
+        })
+    }
+
     fn in_slots<'a>(
         &'a self,
         slots: &'a [SlotId],
@@ -375,13 +417,16 @@ impl Table {
 
     /// Puts a row in its place, or takes it away, and gives what was there.
     fn set(&mut self, bundle: &BundleId, row: Option<Row>) -> Option<Row> {
-        let (slot, before) = match (self.rows.slot(bundle), &row) {
-            (Some(slot), Some(row)) => (slot, self.rows.replace(slot, row.clone())),
+        let (slot, before) = match (self.rows.slot(bundle), row) {
+            (Some(slot), Some(row)) => (slot, self.rows.replace(slot, row)),
             (Some(slot), None) => (slot, self.rows.remove(slot)),
-            (None, Some(row)) => (self.rows.insert(bundle, row.clone())?, None),
+            (None, Some(row)) => (self.rows.insert(bundle, row)?, None),
             (None, None) => return None,
         };
-        self.indexes.update(slot, before.as_ref(), row.as_ref());
+        if let Some(indexes) = self.indexes.get_mut() {
+            let after = self.rows.row(slot).map(|(_, row)| row);
+            indexes.update(slot, before.as_ref(), after);
+        }
         before
     }
 }

@@ -3,6 +3,7 @@
 use crate::ids::{BundleId, IdMap, KeyRange, Namespace, id_hash};
 use crate::state::{Phase, Row, State};
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// The number of a slot. A bundle keeps it as long as it has a row.
 pub(super) type SlotId = u32;
@@ -46,9 +47,23 @@ struct Ranges(Vec<(KeyRange, SlotId)>);
 impl Ranges {
     /// The slots of those that begin at or below a key, the last one first.
     fn below(&self, key: u32) -> impl Iterator<Item = SlotId> {
-        let count = self.0.partition_point(|(range, _)| range.lower() <= key);
-        let below = self.0.get(..count).unwrap_or_default();
+        let below = self.0.get(..self.count_below(key)).unwrap_or_default();
         below.iter().rev().map(|(_, slot)| *slot)
+    }
+
+    /// How many begin at or below a key. If they are about equally wide the key itself says where
+    /// to look.
+    fn count_below(&self, key: u32) -> usize {
+        let is_below = |(range, _): &(KeyRange, SlotId)| range.lower() <= key;
+        let guess = (u64::from(key) * self.0.len() as u64) >> u32::BITS;
+        let start = usize::try_from(guess).map_or(0, |guess| guess.saturating_sub(1));
+        let near = self.0.get(start..start + 4).unwrap_or_default();
+        match (near.first(), near.last()) {
+            (Some(first), Some(last)) if is_below(first) && !is_below(last) => {
+                start + near.partition_point(is_below)
+            }
+            _ => self.0.partition_point(is_below),
+        }
     }
 
     /// The slots of all, or of those behind a range.
@@ -59,7 +74,10 @@ impl Ranges {
     }
 
     fn insert(&mut self, range: KeyRange, slot: SlotId) {
-        let place = self.0.partition_point(|(other, _)| *other < range);
+        let place = match self.0.last() {
+            Some((last, _)) if *last > range => self.0.partition_point(|(other, _)| *other < range),
+            _ => self.0.len(),
+        };
         self.0.insert(place, (range, slot));
     }
 
@@ -115,6 +133,12 @@ impl Rows {
         taken.map(|(bundle, row)| (bundle, row))
     }
 
+    /// All rows, by slot.
+    pub(super) fn in_slots(&self) -> impl Iterator<Item = (SlotId, &Row)> {
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(|(id, slot)| Some((id, &slot.0.as_ref()?.1)))
+    }
+
     /// The rows of a namespace, or those of them behind a range, in order.
     pub(super) fn of<'a>(
         &'a self,
@@ -148,8 +172,19 @@ impl Rows {
 
     /// Puts in the row of a bundle that has none, and gives its slot. The namespace exists.
     pub(super) fn insert(&mut self, bundle: &BundleId, row: Row) -> Option<SlotId> {
+        let slot = self.place(bundle.clone(), row)?;
+        let slots = &self.slots;
+        self.by_bundle
+            .insert_unique(id_hash(bundle), slot, |slot| hash_of(slots, *slot));
+        Some(slot)
+    }
+
+    /// Puts in the row of a bundle that has none, which is [found](Self::find_all) later, and gives
+    /// its slot. The namespace exists.
+    pub(super) fn place(&mut self, bundle: BundleId, row: Row) -> Option<SlotId> {
         let space = self.spaces.get_mut(bundle.namespace())?;
-        let content = Slot(Some((bundle.clone(), row)));
+        let range = bundle.range();
+        let content = Slot(Some((bundle, row)));
         let slot = match self.vacant.pop() {
             Some(slot) => {
                 *self.slots.get_mut(slot as usize)? = content;
@@ -165,13 +200,30 @@ impl Rows {
                 slot
             }
         };
-        space.ranges.insert(bundle.range(), slot);
-        let slots = &self.slots;
-        self.by_bundle.insert_unique(id_hash(bundle), slot, |slot| {
-            let slot = slots.get(*slot as usize).and_then(|slot| slot.0.as_ref());
-            slot.map_or(0, |(bundle, _)| id_hash(bundle))
-        });
+        space.ranges.insert(range, slot);
         Some(slot)
+    }
+
+    /// Makes all rows found by their bundles.
+    ///
+    /// # Errors
+    ///
+    /// A bundle that has two rows.
+    pub(super) fn find_all(&mut self) -> Result<(), BundleId> {
+        let slots = &self.slots;
+        self.by_bundle = HashTable::with_capacity(slots.len());
+        for (slot, content) in (0..).zip(slots) {
+            let Some((bundle, _)) = &content.0 else {
+                continue;
+            };
+            let is_it = |other: &SlotId| bundle_in(slots, *other) == Some(bundle);
+            let hasher = |other: &SlotId| hash_of(slots, *other);
+            match self.by_bundle.entry(id_hash(bundle), is_it, hasher) {
+                Entry::Vacant(entry) => _ = entry.insert(slot),
+                Entry::Occupied(_) => return Err(bundle.clone()),
+            }
+        }
+        Ok(())
     }
 
     /// Takes a row away, and gives what was there.
@@ -189,4 +241,13 @@ impl Rows {
         self.vacant.push(slot);
         Some(row)
     }
+}
+
+fn bundle_in(slots: &[Slot], slot: SlotId) -> Option<&BundleId> {
+    let (bundle, _) = slots.get(slot as usize)?.0.as_ref()?;
+    Some(bundle)
+}
+
+fn hash_of(slots: &[Slot], slot: SlotId) -> u64 {
+    bundle_in(slots, slot).map_or(0, id_hash)
 }

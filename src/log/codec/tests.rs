@@ -114,23 +114,31 @@ fn payload() -> impl Strategy<Value = Payload> {
     ]
 }
 
+/// What may be done to bytes.
+fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, u8, u8)>> {
+    vec((any::<prop::sample::Index>(), any::<u8>(), 0..5_u8), 1..4)
+}
+
+fn edited(mut bytes: Vec<u8>, edits: Vec<(prop::sample::Index, u8, u8)>) -> Vec<u8> {
+    for (index, byte, kind) in edits {
+        let at = index.index(bytes.len().max(1)).min(bytes.len());
+        match kind {
+            0 => bytes.insert(at, byte),
+            1 => bytes.truncate(at),
+            _ if at == bytes.len() => bytes.push(byte),
+            2 => _ = bytes.remove(at),
+            // Where it is a number, the same in more bytes than it needs.
+            3 => _ = bytes.splice(at..=at, [251, bytes[at], 0]),
+            _ => bytes[at] = byte,
+        }
+    }
+    bytes
+}
+
 /// Some bytes of a stored value, and what may be done to them.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let bytes = payload().prop_map(|payload| encode(&payload).unwrap());
-    let edit = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
-    let edited = (bytes, vec(edit, 1..4)).prop_map(|(mut bytes, edits)| {
-        for (index, byte, kind) in edits {
-            let at = index.index(bytes.len().max(1)).min(bytes.len());
-            match kind {
-                0 => bytes.insert(at, byte),
-                1 => bytes.truncate(at),
-                _ if at == bytes.len() => bytes.push(byte),
-                2 => _ = bytes.remove(at),
-                _ => bytes[at] = byte,
-            }
-        }
-        bytes
-    });
+    let edited = (bytes, edits()).prop_map(|(bytes, edits)| edited(bytes, edits));
     prop_oneof![4 => edited, 1 => vec(any::<u8>(), 0..64), 1 => vec(0..4_u8, 0..32)]
 }
 
@@ -149,6 +157,18 @@ fn second_decode(bytes: &[u8]) -> Option<StoredRecordV1> {
     let stored: StoredRecordV1 = second_opinion().deserialize(bytes).ok()?;
     let again = second_opinion().serialize(&stored).ok()?;
     (again == bytes).then_some(stored)
+}
+
+/// Whether it is an entry of changes that splits nothing.
+fn is_plain(payload: &Payload) -> bool {
+    let splits = |change: &Change| matches!(change.next, Some(Record::Splitting { .. }));
+    match payload {
+        Payload::Entry(entry) => match &entry.body {
+            Body::Changes(changes) => !changes.iter().any(splits),
+            _ => false,
+        },
+        Payload::Member(_) => false,
+    }
 }
 
 proptest! {
@@ -199,6 +219,24 @@ proptest! {
         reader.decode(&writer.encode(&first).unwrap()).unwrap();
         if reader.decode(&bytes).is_err() {
             prop_assert_eq!(reader.decode(&writer.encode(&next).unwrap()).unwrap(), next);
+        }
+    }
+
+    #[test]
+    fn the_short_way_leads_where_the_whole_way_leads((payload, edits) in (payload(), edits())) {
+        let mut dictionary = Dictionary::default();
+        dictionary.encode(&payload).unwrap();
+        dictionary.take_introduced();
+        let bytes = dictionary.encode(&payload).unwrap();
+        let short = plain::entry(&dictionary, &bytes);
+        prop_assert_eq!(short.is_some(), is_plain(&payload));
+        for bytes in [bytes.clone(), edited(bytes, edits)] {
+            let short = plain::entry(&dictionary, &bytes).map(Arc::new);
+            let whole = dictionary.decode_any(&bytes);
+            match short {
+                Some(entry) => prop_assert_eq!(whole, Ok(Payload::Entry(entry))),
+                None => prop_assert!(!whole.is_ok_and(|payload| is_plain(&payload))),
+            }
         }
     }
 
@@ -273,6 +311,34 @@ fn a_number_that_takes_more_bytes_than_it_needs_is_refused() {
             matches!(decode(&bytes), Err(Error::NotCanonical | Error::Malformed)),
             "{long:?}"
         );
+    }
+}
+
+#[test]
+fn the_short_way_takes_a_number_in_no_more_bytes_than_it_needs() {
+    let mut dictionary = Dictionary::default();
+    let author = Holder::new(BrokerId::new("a").unwrap(), SessionToken::new(1));
+    for counter in [250, 0xffff, 0xffff_ffff_u64] {
+        let payload = Payload::Entry(Arc::new(Entry {
+            author: author.clone(),
+            counter,
+            epoch: None,
+            body: Body::Changes(Vec::new()),
+        }));
+        dictionary.encode(&payload).unwrap();
+        dictionary.take_introduced();
+        let bytes = dictionary.encode(&payload).unwrap();
+        assert!(plain::entry(&dictionary, &bytes).is_some());
+        // No names, an entry, its author and session; no epoch, changes, none of them.
+        let (before, after) = (&bytes[..4], &bytes[bytes.len() - 3..]);
+        for (mark, width) in [(251, 2), (252, 4), (253, 8)] {
+            let number = &counter.to_le_bytes()[..width];
+            let wider = [before, &[mark], number, after].concat();
+            if wider.len() > bytes.len() {
+                assert_eq!(plain::entry(&dictionary, &wider), None, "{wider:?}");
+                assert_eq!(dictionary.decode(&wider), Err(Error::NotCanonical));
+            }
+        }
     }
 }
 

@@ -124,8 +124,8 @@ impl Tail for LiveTail {
     fn poll(&mut self) -> Result<Option<TailItem>, ReadError> {
         if self.outbox.ready.is_empty() {
             self.refill()?;
+            self.live_at = self.shared.clock.now();
         }
-        self.live_at = self.shared.clock.now();
         Ok(self.outbox.item())
     }
 
