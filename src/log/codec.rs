@@ -79,15 +79,25 @@ const CONFIG: bincode::config::Configuration<
 ///
 /// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`].
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
-    let bytes = bincode::serde::encode_to_vec(value, CONFIG).map_err(|_| Error::Malformed)?;
+    let mut bytes = Vec::new();
+    write_bytes(value, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_bytes<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), Error> {
+    let written = bincode::serde::encode_into_std_write(value, bytes, CONFIG);
     // The limit of the configuration guards decoding only.
-    if bytes.len() > ENTRY_BYTES_MAX {
+    within_limit(written.map_err(|_| Error::Malformed)?)
+}
+
+fn within_limit(bytes: usize) -> Result<(), Error> {
+    if bytes > ENTRY_BYTES_MAX {
         return Err(Error::TooLarge {
-            bytes: bytes.len(),
+            bytes,
             max: ENTRY_BYTES_MAX,
         });
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Reads a stored value that takes up all of `bytes`, in the one spelling that [`to_bytes`] writes.
@@ -97,12 +107,7 @@ pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 /// [`Error`] for everything else; never a panic, never more memory than a value of
 /// [`ENTRY_BYTES_MAX`] can need.
 pub(crate) fn from_bytes<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Error> {
-    if bytes.len() > ENTRY_BYTES_MAX {
-        return Err(Error::TooLarge {
-            bytes: bytes.len(),
-            max: ENTRY_BYTES_MAX,
-        });
-    }
+    within_limit(bytes.len())?;
     let (value, consumed) =
         bincode::serde::decode_from_slice(bytes, CONFIG).map_err(|_| Error::Malformed)?;
     if consumed != bytes.len() {
@@ -204,6 +209,11 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
         (self.push(name.clone()), true)
     }
 
+    /// The number of a name that was introduced.
+    fn known(&self, name: &T) -> Option<u64> {
+        self.by_name.get(name).copied().map(u64::from)
+    }
+
     /// Takes in a name that was introduced; it must be new.
     fn introduce(&mut self, name: T) -> Result<(), Error> {
         if self.by_name.contains_key(&name) {
@@ -242,14 +252,38 @@ impl Dictionary {
     /// [`Error::TooLarge`] if it needs more than [`ENTRY_BYTES_MAX`], [`Error::TooMany`] if a list
     /// is longer than a reader takes; nothing is introduced then.
     pub fn encode(&mut self, payload: &Payload) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        self.encode_into(payload, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Does what [`Dictionary::encode`] does, with room for the bytes that there is already. What
+    /// is in it after an error means nothing.
+    pub(crate) fn encode_into(
+        &mut self,
+        payload: &Payload,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         Self::check(payload)?;
+        bytes.clear();
+        if let Payload::Entry(entry) = payload
+            && plain::write(self, entry, bytes).is_some()
+        {
+            return within_limit(bytes.len());
+        }
+        bytes.clear();
+        self.encode_any(payload, bytes)
+    }
+
+    /// What [`Dictionary::encode_into`] does, the whole way.
+    fn encode_any(&mut self, payload: &Payload, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let mark = self.mark();
         let payload = self.store(payload);
         let stored = StoredRecordV1 {
             introduced: self.take_introduced(),
             payload,
         };
-        to_bytes(&stored).inspect_err(|_| self.roll_back(mark))
+        write_bytes(&stored, bytes).inspect_err(|_| self.roll_back(mark))
     }
 
     /// Reads a payload, taking in the names that it introduces.

@@ -230,6 +230,9 @@ proptest! {
         let bytes = dictionary.encode(&payload).unwrap();
         let short = plain::entry(&dictionary, &bytes);
         prop_assert_eq!(short.is_some(), is_plain(&payload));
+        let mut whole = Vec::new();
+        dictionary.encode_any(&payload, &mut whole).unwrap();
+        prop_assert_eq!(&bytes, &whole);
         for bytes in [bytes.clone(), edited(bytes, edits)] {
             let short = plain::entry(&dictionary, &bytes).map(Arc::new);
             let whole = dictionary.decode_any(&bytes);

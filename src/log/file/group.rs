@@ -29,6 +29,8 @@ pub(super) struct Memory {
     pub(super) known: KnownIds,
     /// Who is alive and who leads.
     pub(super) members: Members,
+    /// Room for one record.
+    pub(super) record: Vec<u8>,
     /// From here on a sync failed, and it is unknown what is in the log.
     pub(super) doubt_from: Option<Position>,
 }
@@ -134,23 +136,24 @@ impl Group {
             return Ok(());
         }
         let names = memory.dictionary.mark();
-        let record = match memory.dictionary.encode(&submission.payload) {
-            Ok(record) => record,
-            Err(error) => {
-                self.answers
-                    .push((submission.answer, Err(refusal(error).into())));
-                return Ok(());
-            }
-        };
-        if frame.bytes_with(record.len()) > frame_bytes_max {
-            memory.dictionary.roll_back(names);
+        let Memory {
+            dictionary, record, ..
+        } = memory;
+        if let Err(error) = dictionary.encode_into(&submission.payload, record) {
+            self.answers
+                .push((submission.answer, Err(refusal(error).into())));
+            return Ok(());
+        }
+        let bytes = record.len();
+        if frame.bytes_with(bytes) > frame_bytes_max {
+            dictionary.roll_back(names);
             return Err(submission);
         }
-        frame.push(&record);
+        frame.push(record);
         self.remember(position, &submission.payload, memory);
         self.written.push(Written {
             payload: submission.payload,
-            bytes: record.len(),
+            bytes,
         });
         let appended = Appended {
             position,

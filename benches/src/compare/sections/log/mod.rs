@@ -2,6 +2,8 @@
 
 mod limit;
 mod ours;
+#[cfg_attr(not(feature = "peers"), path = "no_peers.rs")]
+mod peers;
 
 use crate::compare::corpus;
 use crate::compare::{Bound, Case, Figure, Goal, Latencies, Section, Setting, Stopwatch, Subject};
@@ -23,6 +25,9 @@ const BATCH: usize = 1000;
 
 const OURS: &str = "deedbook";
 const LIMIT: &str = "write + fdatasync";
+const RAFT_ENGINE: &str = "raft-engine";
+const OKAYWAL: &str = "okaywal";
+const MRECORDLOG: &str = "mrecordlog";
 
 fn cases(setting: &Setting) -> Vec<Case> {
     vec![
@@ -42,7 +47,8 @@ fn one_at_a_time(setting: &Setting) -> Case {
         subjects: vec![
             limit::groups(LIMIT, setting, &work, 1),
             ours::one_at_a_time(OURS, setting, &work),
-        ],
+        ]
+        .with(peers::one_at_a_time(setting, &work)),
         goals: vec![goal("G3", "p50", OURS, LIMIT, Bound::AtMost(1.06))],
     }
 }
@@ -55,8 +61,13 @@ fn many_threads(setting: &Setting) -> Case {
         subjects: vec![
             limit::groups(LIMIT, setting, &work, MANY),
             ours::many_threads(OURS, setting, &work),
+        ]
+        .with(peers::many_threads(setting, &work)),
+        goals: vec![
+            goal("G1", "rate", OURS, LIMIT, Bound::AtLeast(0.30)),
+            goal("G1", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(1.5)),
+            goal("G1", "p99", OURS, RAFT_ENGINE, Bound::AtMost(0.65)),
         ],
-        goals: vec![goal("G1", "rate", OURS, LIMIT, Bound::AtLeast(0.30))],
     }
 }
 
@@ -68,8 +79,12 @@ fn many_in_flight(setting: &Setting) -> Case {
         subjects: vec![
             limit::groups(LIMIT, setting, &work, MANY),
             ours::in_flight(OURS, setting, &work, MANY),
+        ]
+        .with(peers::in_flight(setting)),
+        goals: vec![
+            goal("G2", "rate", OURS, LIMIT, Bound::AtLeast(0.85)),
+            goal("G2", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(4.0)),
         ],
-        goals: vec![goal("G2", "rate", OURS, LIMIT, Bound::AtLeast(0.85))],
     }
 }
 
@@ -81,8 +96,12 @@ fn batches(setting: &Setting) -> Case {
         subjects: vec![
             limit::groups(LIMIT, setting, &work, BATCH),
             ours::batches(OURS, setting, &work, BATCH),
+        ]
+        .with(peers::batches(setting, &work, BATCH)),
+        goals: vec![
+            goal("G4", "rate", OURS, LIMIT, Bound::AtLeast(0.9)),
+            goal("G4", "rate", OURS, OKAYWAL, Bound::AtLeast(1.35)),
         ],
-        goals: vec![goal("G4", "rate", OURS, LIMIT, Bound::AtLeast(0.9))],
     }
 }
 
@@ -94,8 +113,24 @@ fn unsynced(setting: &Setting) -> Case {
         subjects: vec![
             limit::memory("memcpy + crc32", &work),
             ours::unsynced(OURS, setting, &work),
+        ]
+        .with(peers::unsynced(setting, &work)),
+        goals: vec![
+            goal("G5", "rate", OURS, MRECORDLOG, Bound::AtLeast(3.0)),
+            goal("G5", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(12.0)),
         ],
-        goals: Vec::new(),
+    }
+}
+
+/// Subjects with those that others have built.
+trait With {
+    fn with(self, others: Vec<Subject>) -> Self;
+}
+
+impl With for Vec<Subject> {
+    fn with(mut self, others: Vec<Subject>) -> Self {
+        self.extend(others);
+        self
     }
 }
 
@@ -136,6 +171,26 @@ impl Work {
         Self {
             encoded: Arc::new(encoded.collect()),
             entries: Arc::new(entries),
+        }
+    }
+
+    /// A part of it: the first entries of each thread.
+    #[cfg(feature = "peers")]
+    fn part(&self, of: usize) -> Self {
+        let shorter = |len: usize| (len / of).max(1);
+        let entries = self.entries.iter();
+        let encoded = self.encoded.iter();
+        Self {
+            entries: Arc::new(
+                entries
+                    .map(|list| list[..shorter(list.len())].to_vec())
+                    .collect(),
+            ),
+            encoded: Arc::new(
+                encoded
+                    .map(|list| list[..shorter(list.len())].to_vec())
+                    .collect(),
+            ),
         }
     }
 
