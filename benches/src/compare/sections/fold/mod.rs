@@ -1,11 +1,11 @@
 //! From a log or a snapshot to a table, and from a log to a snapshot.
 
-use crate::compare::{Case, Section, Setting, Stopwatch, Subject};
+use crate::compare::{Bound, Case, Goal, Latencies, Section, Setting, Stopwatch, Subject, corpus};
 use deedbook::clock::BootClock;
 use deedbook::compactor::{Attempt, Config, End};
 use deedbook::ids::{BrokerId, Epoch, Position};
 use deedbook::log::file::{Durability, FileLog};
-use deedbook::log::{EventLog, Payload, TailItem};
+use deedbook::log::{Append, EventLog, Guard, Payload, TailItem};
 use deedbook::registry::{LogRegistry, Registry};
 use deedbook::snapshot::Snapshot;
 use deedbook::table::{Feed, FeedItem, Reader, ReaderEvent, Table};
@@ -16,6 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -67,6 +68,17 @@ impl Log {
         let entries = usize::try_from(history.accepted() + history.rejected()).unwrap();
         log.close();
         Rc::new(Self { dir, entries })
+    }
+
+    fn copy(&self, setting: &Setting) -> Self {
+        let dir = setting.scratch();
+        for file in self.files("log") {
+            std::fs::copy(&file, dir.path().join(file.file_name().unwrap())).unwrap();
+        }
+        Self {
+            dir,
+            entries: self.entries,
+        }
     }
 
     fn read(&self) -> Arc<dyn EventLog> {
@@ -201,20 +213,25 @@ fn snapshot(setting: &Setting) -> Vec<Case> {
 /// Takes a snapshot of all that is there.
 fn compact(log: &Log) -> usize {
     let writer = Arc::new(FileLog::open(log.dir.path()).unwrap());
+    compact_open(&writer)
+}
+
+/// Takes a snapshot of an open log in the name of a leader of its own.
+fn compact_open(writer: &Arc<FileLog>) -> usize {
     let clock = Arc::new(BootClock);
     let registry = LogRegistry::new(writer.clone(), clock, Duration::from_secs(60));
     let broker = BrokerId::new("compactor").unwrap();
     let session = registry.register(&broker).unwrap();
     let epoch: Epoch = registry.campaign(session).unwrap().unwrap();
-    let report = Attempt::new(writer, epoch, End::CaughtUp, Config::default()).run();
+    let log = Arc::clone(writer) as Arc<dyn EventLog>;
+    let report = Attempt::new(log, epoch, End::CaughtUp, Config::default()).run();
     usize::try_from(report.unwrap().entries_read).unwrap()
 }
 
 fn compaction(setting: &Setting) -> Vec<Case> {
     let (bundles, changes) = (setting.count(100_000, 50), setting.count(10_000_000, 500));
     let log = Log::make(setting, bundles, changes);
-    let copies = setting.scratch();
-    vec![Case {
+    let compacting = Case {
         name: format!("{changes} changes of {bundles} bundles"),
         subjects: vec![
             subject(BYTES, &log, |log| {
@@ -225,26 +242,75 @@ fn compaction(setting: &Setting) -> Vec<Case> {
                     .for_each(|sum| _ = black_box(sum));
                 log.entries
             }),
-            compacted(&log, copies),
+            compacted(&log, setting),
         ],
         goals: Vec::new(),
-    }]
+    };
+    vec![compacting, appending(setting, &log)]
 }
 
 /// Each time a copy, since what was compacted is not there to be compacted again.
-fn compacted(log: &Rc<Log>, copies: TempDir) -> Subject {
-    let log = Rc::clone(log);
+fn compacted(log: &Rc<Log>, setting: &Setting) -> Subject {
+    let (log, setting) = (Rc::clone(log), setting.clone());
     Subject::new("snapshot, published and trimmed", move || {
-        let dir = tempfile::tempdir_in(copies.path()).unwrap();
-        for file in log.files("log") {
-            std::fs::copy(&file, dir.path().join(file.file_name().unwrap())).unwrap();
-        }
-        let copy = Log {
-            dir,
-            entries: log.entries,
-        };
+        let copy = log.copy(&setting);
         let watch = Stopwatch::start();
         let count = compact(&copy);
         vec![watch.time("time"), watch.rate("rate", count)]
     })
+}
+
+const ALONE: &str = "alone";
+const MEANWHILE: &str = "while the log is compacted";
+
+/// How long appends take that are made durable one at a time.
+fn appending(setting: &Setting, log: &Rc<Log>) -> Case {
+    let appends = setting.count(5_000, 20);
+    let subject = |name, compacts: bool| {
+        let (log, setting) = (Rc::clone(log), setting.clone());
+        Subject::new(name, move || {
+            let copy = log.copy(&setting);
+            let writer = Arc::new(FileLog::open(copy.dir.path()).unwrap());
+            let latencies = thread::scope(|scope| {
+                let compaction = compacts.then(|| scope.spawn(|| compact_open(&writer)));
+                let goes_on = |count| match &compaction {
+                    Some(compaction) => !compaction.is_finished(),
+                    None => count < appends,
+                };
+                append_while(&writer, goes_on)
+            });
+            latencies.figures().to_vec()
+        })
+    };
+    Case {
+        name: format!(
+            "durable appends, one at a time ({} changes in the log)",
+            log.entries
+        ),
+        subjects: vec![subject(ALONE, false), subject(MEANWHILE, true)],
+        goals: vec![Goal {
+            name: "G8",
+            figure: "p99",
+            of: MEANWHILE,
+            to: ALONE,
+            bound: Bound::AtMost(3.0),
+        }],
+    }
+}
+
+fn append_while(log: &FileLog, goes_on: impl Fn(usize) -> bool) -> Latencies {
+    let bundles = corpus::bundles(1_000);
+    let entries = corpus::entries(&bundles, 1 << 40, 100_000);
+    let mut latencies = Latencies::default();
+    for (count, entry) in entries.iter().enumerate() {
+        if !goes_on(count) {
+            break;
+        }
+        let append = Append {
+            entry: Arc::clone(entry),
+            guard: Guard::None,
+        };
+        latencies.time(|| log.append(append).wait().unwrap().unwrap());
+    }
+    latencies
 }
