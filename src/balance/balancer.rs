@@ -58,8 +58,9 @@ pub struct Transfer {
     pub expected: Position,
     /// Who owned it then.
     pub from: BrokerId,
-    /// Who is to own it.
-    pub to: BrokerId,
+    /// Who is to own it; none if it is only to leave its owner, and whoever looks it up next has it
+    /// placed.
+    pub to: Option<BrokerId>,
 }
 
 /// What became of a planned move.
@@ -78,10 +79,15 @@ impl Transfer {
         Request::Bundle {
             bundle: self.bundle.clone(),
             expected: Some(self.expected),
-            action: Action::Transfer {
-                destination: self.to.clone(),
+            action: match self.to.clone() {
+                Some(destination) => Action::Transfer { destination },
+                None => Action::Unload,
             },
         }
+    }
+
+    fn concerns(&self, broker: &BrokerId) -> bool {
+        self.from == *broker || self.to.as_ref() == Some(broker)
     }
 }
 
@@ -139,15 +145,18 @@ impl Balancer {
     /// The last step: queues the moves of the plan, of those bundles that are still where it saw
     /// them.
     pub(super) fn begin(&mut self, table: &Table, plan: &Plan) {
-        let still_there = plan.moves.iter().filter_map(|planned| {
-            let row = table.get(&planned.bundle)?;
-            let owned =
-                matches!(&row.record, Record::Owned { owner } if owner.broker == planned.from);
+        let moves = plan.moves.iter();
+        let moves = moves.map(|planned| (&planned.bundle, &planned.from, Some(&planned.to)));
+        let unloads = plan.unloads.iter();
+        let unloads = unloads.map(|planned| (&planned.bundle, &planned.from, None));
+        let still_there = moves.chain(unloads).filter_map(|(bundle, from, to)| {
+            let row = table.get(bundle)?;
+            let owned = matches!(&row.record, Record::Owned { owner } if owner.broker == *from);
             owned.then(|| Transfer {
-                bundle: planned.bundle.clone(),
+                bundle: bundle.clone(),
                 expected: row.version,
-                from: planned.from.clone(),
-                to: planned.to.clone(),
+                from: from.clone(),
+                to: to.cloned(),
             })
         });
         self.queue = still_there.take(self.config.moves_per_round_max).collect();
@@ -190,7 +199,8 @@ impl Balancer {
         while self.under_way.len() < self.config.moves_at_once_max
             && let Some(transfer) = self.queue.pop_front()
         {
-            if self.has_room(&transfer.from) && self.has_room(&transfer.to) {
+            let to = transfer.to.as_ref();
+            if self.has_room(&transfer.from) && to.is_none_or(|to| self.has_room(to)) {
                 self.under_way
                     .insert(transfer.bundle.clone(), transfer.clone());
                 due.push(transfer);
@@ -204,9 +214,21 @@ impl Balancer {
     }
 
     fn has_room(&self, broker: &BrokerId) -> bool {
-        let concerned = self.under_way.values();
-        let concerned = concerned.filter(|other| other.from == *broker || other.to == *broker);
+        let under_way = self.under_way.values();
+        let concerned = under_way.filter(|other| other.concerns(broker));
         concerned.count() < self.config.moves_per_broker_max
+    }
+
+    /// For how long a bundle that moved is not chosen again.
+    #[must_use]
+    pub const fn cool_down(&self) -> Duration {
+        self.config.cool_down
+    }
+
+    /// Takes in that a bundle has moved, whoever wanted it.
+    pub(super) fn note_moved(&mut self, bundle: &BundleId, at: Tick) {
+        let moved = self.moved.entry(bundle.clone()).or_insert(at);
+        *moved = at.max(*moved);
     }
 
     /// Takes in how a move ended.

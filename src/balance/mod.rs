@@ -10,10 +10,12 @@
 
 mod balancer;
 mod load_store;
+mod recent;
 mod rounds;
 mod split;
 
 pub use balancer::{Balancer, Config, MoveReport, Transfer};
 pub use load_store::{LoadStore, MemoryLoadStore, Reported};
+pub use recent::Recent;
 pub use rounds::{Pace, Picture, Round, Rounds, Switch};
 pub use split::{find_cuts, split_requests};

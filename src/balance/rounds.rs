@@ -2,6 +2,7 @@
 
 use super::balancer::{Balancer, MoveReport, Transfer};
 use super::load_store::Reported;
+use super::recent::Recent;
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch};
 use crate::planner::{ClusterLoad, Plan};
@@ -136,6 +137,20 @@ impl Rounds {
             self.balancer.start_anew();
             self.epoch = epoch;
             self.next = now;
+        }
+    }
+
+    /// For how long a bundle that moved is not chosen again.
+    #[must_use]
+    pub const fn cool_down(&self) -> Duration {
+        self.balancer.cool_down()
+    }
+
+    /// Takes in which bundles have moved, whoever wanted it: a leader before this one, or somebody
+    /// by hand. They are not chosen again until they have cooled down.
+    pub fn note_moved(&mut self, recent: &Recent) {
+        for (bundle, at) in recent.moved() {
+            self.balancer.note_moved(bundle, at);
         }
     }
 

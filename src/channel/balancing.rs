@@ -2,10 +2,12 @@
 
 use super::core::{Mail, Shared};
 use super::events;
-use crate::balance::{LoadStore, MoveReport, Picture, Round, Rounds, Switch, Transfer};
-use crate::ids::BundleId;
+use crate::balance::{LoadStore, MoveReport, Picture, Recent, Round, Rounds, Switch, Transfer};
+use crate::ids::{BundleId, Position};
+use crate::log::Members;
 use crate::planner::Plan;
 use crate::protocol::{Answer, Input};
+use crate::state::Entry;
 use crate::sync::Mutex;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,6 +70,9 @@ pub(super) struct Desk {
     /// Guards the loop. Held while a round is planned, by the thread and by whoever asks; the
     /// protocol is read inside it. The core never takes it.
     rounds: Mutex<Rounds>,
+    /// Guards what has moved lately; held for as long as it takes to note an entry, or to copy it.
+    /// The protocol may be locked for reading outside it, never inside.
+    recent: Mutex<Recent>,
     loads: Arc<dyn LoadStore>,
     inbox: Sender<Word>,
     failed: AtomicBool,
@@ -80,6 +85,7 @@ impl Desk {
     pub(super) fn new(rounds: Rounds, loads: Arc<dyn LoadStore>, inbox: Sender<Word>) -> Self {
         let shown = Balancing::of(&rounds, false);
         Self {
+            recent: Mutex::new(Recent::new(rounds.cool_down())),
             rounds: Mutex::new(rounds),
             loads,
             inbox,
@@ -92,6 +98,17 @@ impl Desk {
         let _ = self.inbox.send(word);
     }
 
+    /// An entry was read and applied: perhaps a leader has moved something.
+    pub(super) fn note(&self, shared: &Shared, position: Position, entry: &Entry) {
+        let now = shared.clock.now();
+        let protocol = shared.protocol.read();
+        let leader = protocol.members().and_then(Members::leader);
+        let leader = leader.map(|leader| leader.session);
+        let table = protocol.table();
+        let mut recent = self.recent.lock();
+        recent.note(now, leader, position, entry, table);
+    }
+
     pub(super) fn switch(&self, switch: Switch) {
         self.rounds.lock().switch(switch);
         self.tell(Word::Look);
@@ -101,6 +118,7 @@ impl Desk {
         let reports = self.loads.collect();
         let mut rounds = self.rounds.lock();
         self.show(&rounds);
+        rounds.note_moved(&self.recent.lock());
         let picture = {
             let protocol = shared.protocol.read();
             let now = shared.clock.now();
@@ -143,6 +161,7 @@ impl Desk {
         let mut planned = None;
         if rounds.is_due(now) {
             self.show(&rounds);
+            rounds.note_moved(&self.recent.lock());
             let picture: Picture = {
                 let protocol = shared.protocol.read();
                 let is_candidate = |broker: &_| protocol.is_destination(broker);
@@ -160,28 +179,49 @@ impl Desk {
         due
     }
 
+    /// Has moves made.
+    fn ask(&self, shared: &Shared, due: Vec<Transfer>) {
+        for transfer in due {
+            let Some(ticket) = shared.ask_move(transfer.bundle.clone()) else {
+                // The core has ended: it gets no other answer.
+                let now = shared.clock.now();
+                let mut rounds = self.rounds.lock();
+                rounds.on_answer(now, &transfer.bundle, Answer::Closed);
+                continue;
+            };
+            let request = transfer.request();
+            let ask = Input::Ask {
+                ticket,
+                request,
+                deadline: None,
+            };
+            let _ = shared.inbox.send(Mail::Input(ask));
+        }
+    }
+
+    /// The strategy has panicked: it is not asked again.
+    fn fail(&self, shared: &Shared) {
+        self.failed.store(true, Ordering::Release);
+        let mut rounds = self.rounds.lock();
+        rounds.switch(Switch::Off);
+        self.show(&rounds);
+        drop(rounds);
+        events::strategy_panicked(&shared.broker);
+    }
+
     /// How long nothing is due.
     fn wait(&self, shared: &Shared) -> Duration {
+        if self.failed.load(Ordering::Acquire) {
+            return IDLE_WAIT;
+        }
         let wake = self.rounds.lock().next_wake();
         wake.map_or(IDLE_WAIT, |wake| wake.since(shared.clock.now()))
     }
 }
 
 /// Runs until the core has ended. A strategy that panics ends balancing by this broker, and nothing
-/// else.
+/// else: moves under way still get their reports.
 pub(super) fn run(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| balance(shared, desk, words)));
-    if outcome.is_err() {
-        desk.failed.store(true, Ordering::Release);
-        let mut rounds = desk.rounds.lock();
-        rounds.switch(Switch::Off);
-        desk.show(&rounds);
-        drop(rounds);
-        events::strategy_panicked(&shared.broker);
-    }
-}
-
-fn balance(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
     loop {
         match words.recv_timeout(desk.wait(shared)) {
             Ok(Word::Look) | Err(RecvTimeoutError::Timeout) => {}
@@ -192,17 +232,12 @@ fn balance(shared: &Shared, desk: &Desk, words: &Receiver<Word>) {
             }
             Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) => return,
         }
-        for transfer in desk.turn(shared) {
-            let Some(ticket) = shared.ask_move(transfer.bundle.clone()) else {
-                return;
-            };
-            let request = transfer.request();
-            let ask = Input::Ask {
-                ticket,
-                request,
-                deadline: None,
-            };
-            let _ = shared.inbox.send(Mail::Input(ask));
+        if desk.failed.load(Ordering::Acquire) {
+            continue;
+        }
+        match catch_unwind(AssertUnwindSafe(|| desk.turn(shared))) {
+            Ok(due) => desk.ask(shared, due),
+            Err(_) => desk.fail(shared),
         }
     }
 }

@@ -10,8 +10,10 @@ use super::tail::TailProgress;
 use super::workers::Workers;
 use crate::clock::Clock;
 use crate::ids::{BrokerId, BundleId, Position};
+use crate::log::{Payload, TailItem};
 use crate::pending::Completer;
 use crate::protocol::{Answer, CloseReport, Effect, Input, Protocol, Ticket};
+use crate::state::Entry;
 use crate::sync::{Condvar, Mutex, RwLock};
 use crate::table::{Error, RowChange};
 use std::collections::{BTreeMap, HashMap};
@@ -286,7 +288,6 @@ impl Shared {
     /// The core has ended: so do all waits. Nobody is left to answer a listener's question either.
     fn end(&self, report: &CloseReport) {
         self.ended.store(true, Ordering::Release);
-        self.tell_desk(Word::Stop);
         let askers = {
             let mut askers = self.askers.lock();
             std::mem::replace(
@@ -297,6 +298,10 @@ impl Shared {
                 },
             )
         };
+        for bundle in askers.moves.into_values() {
+            self.tell_desk(Word::Ended(bundle, Answer::Closed));
+        }
+        self.tell_desk(Word::Stop);
         for close in askers.close {
             close.complete(report.clone());
         }
@@ -370,7 +375,11 @@ fn turn(
         };
         events::of_input(&input);
         let from_tail = matches!(input, Input::Tail(_) | Input::Jumped(_));
+        let entry = shared.desk.as_ref().and_then(|_| entry_of(&input));
         let effects = shared.protocol.write().step(shared.clock.now(), input);
+        if let (Some(desk), Some((position, entry))) = (&shared.desk, entry) {
+            desk.note(shared, position, &entry);
+        }
         if from_tail {
             workers.tail_item_done();
             shared.tell_applied();
@@ -389,6 +398,17 @@ fn turn(
             shared.tell_desk(Word::Look);
         }
         compaction.check(shared.clock.now(), shared.standing());
+    }
+}
+
+/// The entry that was read, if that is what happened.
+fn entry_of(input: &Input) -> Option<(Position, Arc<Entry>)> {
+    match input {
+        Input::Tail(TailItem::Payload {
+            position,
+            payload: Payload::Entry(entry),
+        }) => Some((*position, Arc::clone(entry))),
+        _ => None,
     }
 }
 

@@ -2,12 +2,17 @@
 //! report of each.
 
 use super::scene::*;
-use deedbook::balance::{Balancer, Config, Pace, Reported, Rounds, Switch, Transfer};
+use deedbook::balance::{Balancer, Config, Pace, Recent, Reported, Rounds, Switch, Transfer};
 use deedbook::clock::Tick;
-use deedbook::ids::{BrokerId, BundleId, Epoch};
-use deedbook::planner::{BrokerLoad, ClusterLoad, Constraints, Move, Plan, Shedder, Traffic};
+use deedbook::ids::{BrokerId, BundleId, Epoch, Position};
+use deedbook::log::{Payload, TailItem};
+use deedbook::planner::{
+    BrokerLoad, ClusterLoad, Constraints, Move, Plan, Shedder, Traffic, Unload,
+};
 use deedbook::protocol::{Answer, Refused};
 use deedbook::sim::{Cluster, Outcome};
+use deedbook::state::State;
+use deedbook::table::Table;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -328,4 +333,94 @@ fn a_new_time_as_leader_begins_without_memory() {
         assert_eq!(plan.moves[0].from_score_after, expected);
         assert_eq!(rounds.last().unwrap().epoch, Epoch::new(epoch));
     }
+}
+
+/// Takes one bundle from `a`, and says not where to.
+#[derive(Clone, Debug)]
+struct OffA;
+
+impl Shedder for OffA {
+    fn plan(&mut self, load: &ClusterLoad, _: &Constraints) -> Plan {
+        let a = broker("a:1");
+        let bundles = load.brokers.get(&a).into_iter();
+        let bundles = bundles.flat_map(|reported| reported.bundles.keys());
+        let unload = |bundle: &BundleId| Unload {
+            bundle: bundle.clone(),
+            from: a.clone(),
+            load: Traffic::default(),
+        };
+        Plan {
+            unloads: bundles.take(1).map(unload).collect(),
+            ..Plan::default()
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_only_unloads_is_carried_out_and_whoever_looks_up_next_has_it_placed() {
+    let mut cluster = scene(2);
+    let balancer = Balancer::new(Box::new(OffA), Constraints::default(), Config::default());
+    let mut rounds = Rounds::new(balancer, Pace::default());
+    lead(&mut rounds, &cluster, 1);
+    round(&mut rounds, &cluster, reports(&cluster));
+    let due = rounds.due();
+    assert_eq!(due.len(), 1);
+    assert_eq!((&due[0].bundle, &due[0].to), (&bundle(0, 2), &None));
+    carry_out(&mut rounds, &mut cluster, &due);
+    assert_eq!(state(&cluster, &bundle(0, 2)), State::Free);
+    let report = rounds.reports().next().unwrap();
+    assert!(matches!(report.answer, Answer::Done { .. }), "{report:?}");
+    assert_eq!(rounds.moves().get("done"), Some(&1));
+
+    let ticket = locate(&mut cluster, "b:1", &bundle(0, 2));
+    wait(&mut cluster, ticket);
+    cluster.advance(seconds(1)).unwrap();
+    assert!(owner(&cluster, &bundle(0, 2)).is_some());
+}
+
+/// Follows the log as every broker does, and notes what it says of moves.
+fn follow(cluster: &Cluster, recent: &mut Recent) {
+    let leader = cluster.members().leader().unwrap().session;
+    let mut table = Table::default();
+    let mut tail = cluster.log().tail(Position::ZERO.next()).unwrap();
+    while let Some(item) = tail.poll().unwrap() {
+        if let TailItem::Payload {
+            position,
+            payload: Payload::Entry(entry),
+        } = item
+        {
+            table.apply(position, &entry).unwrap();
+            recent.note(cluster.now(), Some(leader), position, &entry, &table);
+        } else if let TailItem::Payload { position, .. } = item {
+            table.skip(position);
+        }
+    }
+}
+
+/// A strategy that knows only of its own moves would move the same bundle again.
+#[test]
+fn a_bundle_that_an_earlier_leader_moved_is_left_alone_too() {
+    let mut cluster = scene(3);
+    let first = leader(&cluster).unwrap();
+    let others = BROKERS.iter().filter(|name| **name != first);
+    let other = *others.collect::<Vec<_>>()[1];
+    // One is moved by the leader, another by hand at somebody else.
+    change(&mut cluster, &first, &bundle(0, 3), transfer("b:1"));
+    cluster.advance(seconds(1)).unwrap();
+    change(&mut cluster, &first, &bundle(0, 3), transfer("a:1"));
+    change(&mut cluster, other, &bundle(1, 3), transfer("b:1"));
+    cluster.advance(seconds(1)).unwrap();
+    change(&mut cluster, other, &bundle(1, 3), transfer("a:1"));
+    cluster.advance(seconds(1)).unwrap();
+
+    let mut rounds = rounds(|config| config.cool_down = seconds(600));
+    let mut recent = Recent::new(rounds.cool_down());
+    follow(&cluster, &mut recent);
+    lead(&mut rounds, &cluster, 2);
+    rounds.note_moved(&recent);
+    let plan = round(&mut rounds, &cluster, reports(&cluster));
+    assert_eq!(bundles(&plan), [bundle(1, 3), bundle(2, 3)].into());
+    cluster.advance(seconds(601)).unwrap();
+    let plan = round(&mut rounds, &cluster, reports(&cluster));
+    assert_eq!(plan.moves.len(), 3, "it has cooled down");
 }

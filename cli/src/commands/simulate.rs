@@ -105,7 +105,7 @@ struct RejectedFound {
 struct MoveFound {
     bundle: String,
     from: String,
-    to: String,
+    to: Option<String>,
     messages_per_s: f64,
     bytes_per_s: f64,
     /// Whether it was made.
@@ -299,7 +299,7 @@ impl RoundFound {
             MoveFound {
                 bundle: made.transfer.bundle.to_string(),
                 from: made.transfer.from.to_string(),
-                to: made.transfer.to.to_string(),
+                to: made.transfer.to.as_ref().map(ToString::to_string),
                 messages_per_s: load.messages(),
                 bytes_per_s: load.bytes(),
                 done: is_done(&made.answer),
@@ -421,7 +421,7 @@ impl Found {
                 round.round.to_string(),
                 made.bundle.clone(),
                 made.from.clone(),
-                made.to.clone(),
+                made.to.clone().unwrap_or_else(|| "nobody".to_owned()),
                 rate(made.messages_per_s),
                 made.outcome.clone(),
             ]
