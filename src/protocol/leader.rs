@@ -4,6 +4,7 @@ use super::answer::Refused;
 use super::appends::{Purpose, Resolution};
 use super::brain::Protocol;
 use super::io::Effect;
+use super::lookups::is_destination;
 use super::timers::Timer;
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch, Holder, Position, SessionToken};
@@ -121,6 +122,7 @@ impl Protocol {
         self.ask_for_drains();
         if changed {
             self.on_members_changed();
+            self.monitor_soon();
         }
         self.register_if_free(request);
         self.follow_leadership();
@@ -255,6 +257,16 @@ impl Protocol {
         let row = self.table.get(bundle);
         let state = Row::state_of(row);
         let version = Row::version_of(row);
+        let destination = row.filter(|_| state == State::Assigning);
+        let destination = destination.and_then(|row| row.record.destination());
+        let list = self.members.list();
+        if let (Some(destination), Some(list)) = (destination, list)
+            && !is_destination(list, destination)
+        {
+            // By somebody who did not know that it is gone.
+            self.timers
+                .set(self.now.after(self.config.retry_interval), Timer::Monitor);
+        }
         if !state.is_in_flight() && state != State::Deleted {
             leadership.first_seen.remove(bundle);
         } else if leadership

@@ -33,6 +33,15 @@ impl Protocol {
         self.timers.set(self.now, Timer::Monitor);
     }
 
+    /// A round a little later: a member came or went, and what was promised to one that is gone
+    /// need not wait for the next round.
+    pub(super) fn monitor_soon(&mut self) {
+        if self.leadership.is_some() {
+            self.timers
+                .set(self.now.after(self.config.retry_interval), Timer::Monitor);
+        }
+    }
+
     /// One of the leader's changes is through: there may be more to do, or again.
     pub(super) fn on_override(&mut self, resolution: &Resolution) {
         match resolution {

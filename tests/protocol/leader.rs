@@ -206,3 +206,24 @@ fn a_leader_that_was_not_told_finds_out() {
         assert!(protocol.epoch().is_some(), "seed {seed}");
     }
 }
+
+/// Somebody who does not know yet that a broker has left may promise it a bundle. Nobody waits a
+/// whole period of the monitor for that.
+#[test]
+fn a_promise_to_one_that_has_left_does_not_wait_for_the_round() {
+    let mut cluster = owned_by(&["a", "b", "c"], &["a", "b"]);
+    let first = leader(&cluster).unwrap();
+    let gone = ["a", "b", "c"].into_iter().find(|name| *name != first);
+    let gone = gone.unwrap();
+    cluster.close(&broker(gone), seconds(10));
+    cluster.advance(seconds(30)).unwrap();
+    let bundle = bundle(0, 2);
+    let author = cluster.members().leader_holder().unwrap().1;
+    change(&mut cluster, &first, &bundle, Action::Unload);
+    let next = Record::Assigning {
+        destination: broker(gone),
+    };
+    write(&mut cluster, author, None, &bundle, next).unwrap();
+    until(&mut cluster, seconds(3), &bundle, State::Owned);
+    assert_ne!(owner(&cluster, &bundle).as_deref(), Some(gone));
+}
