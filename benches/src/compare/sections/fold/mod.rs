@@ -151,7 +151,7 @@ fn read_tail(log: &dyn EventLog) -> usize {
     count
 }
 
-/// As the compactor and the protocol do it.
+/// With all that is kept beside rows, at the end.
 fn fold(log: Arc<dyn EventLog>) -> (Table, usize) {
     let mut table = Table::default();
     let mut feed = Feed::new(log, table.next());
@@ -161,12 +161,15 @@ fn fold(log: Arc<dyn EventLog>) -> (Table, usize) {
             Some(FeedItem::Jump(snapshot)) => table = *snapshot,
             Some(FeedItem::Tail(TailItem::Payload { position, payload })) => match payload {
                 Payload::Entry(entry) => {
-                    table.apply(position, &entry).unwrap();
+                    table.absorb(position, &entry).unwrap();
                     count += 1;
                 }
                 Payload::Member(_) => table.skip(position),
             },
-            Some(FeedItem::Tail(TailItem::CaughtUp { .. })) | None => return (table, count),
+            Some(FeedItem::Tail(TailItem::CaughtUp { .. })) | None => {
+                black_box(table.in_flight().count());
+                return (table, count);
+            }
         }
     }
 }
@@ -177,6 +180,7 @@ fn follow(log: Arc<dyn EventLog>) -> usize {
     while let Some(event) = reader.poll().unwrap() {
         count += usize::from(matches!(event, ReaderEvent::Applied { .. }));
     }
+    black_box(reader.table().in_flight().count());
     count
 }
 
@@ -203,6 +207,7 @@ fn snapshot(setting: &Setting) -> Vec<Case> {
             subject(FOLD, &log, |log| {
                 let source = log.read().snapshot().unwrap().unwrap();
                 let table = Table::load(Snapshot::open(source).unwrap()).unwrap();
+                black_box(table.in_flight().count());
                 table.row_count()
             }),
         ],
