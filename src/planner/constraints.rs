@@ -10,7 +10,9 @@ use std::str::FromStr;
 /// The namespace that Apache Pulsar keeps its own topics in.
 const SYSTEM_NAMESPACE: &str = "pulsar/system";
 
-/// Limits that hold for every strategy.
+/// Limits that hold for every strategy, and for placement that is [`Constrained`].
+///
+/// [`Constrained`]: super::Constrained
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Constraints {
@@ -26,16 +28,18 @@ pub struct Constraints {
     pub allowed: BTreeMap<Namespace, Allowed>,
     /// Groups of namespaces that should not meet on one broker, by the name of the group: a bundle
     /// moves to no broker that has more namespaces of its group, itself not counted, than its owner
-    /// has. Default: none.
+    /// has, and is placed where there are fewest. Default: none.
     pub anti_affinity: BTreeMap<String, BTreeSet<Namespace>>,
-    /// Most topics that a broker may come to have by moves. Default: no limit.
+    /// Most topics that a broker may come to have by moves and placement. Default: no limit.
     pub topics_max: Option<u64>,
     /// The versions that brokers run, during a rolling upgrade: a bundle moves to no broker with an
-    /// older one than its owner's. Who is not listed is older than all that are. Default: none.
+    /// older one than its owner's, and is placed on one with the newest. Who is not listed is older
+    /// than all that are. Default: none.
     pub versions: BTreeMap<BrokerId, Version>,
 }
 
-/// The brokers that a namespace may use.
+/// The brokers that a namespace may use: each by its name, or all of one host by that of the host,
+/// which is the name up to the last colon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allowed {
@@ -57,32 +61,65 @@ impl Default for Allowed {
     }
 }
 
-/// A version such as `3.0.1`: numbers with dots between them. What follows a `-` or `+` does not
-/// count.
+/// A version such as `3.0.1` or `3.0.1-rc.2`: numbers with dots between them, and perhaps what it
+/// is called before it is released. What follows a `+` does not count.
 ///
 /// # Examples
 ///
 /// ```
 /// use deedbook::planner::Version;
 ///
-/// let [old, new] = ["3.0.9", "3.0.10-rc1"].map(|text| text.parse::<Version>());
-/// assert!(old? < new?);
+/// let versions = ["3.0.9", "3.0.10-rc.2", "3.0.10-rc.10", "3.0.10"];
+/// let versions: Result<Vec<Version>, _> = versions.iter().map(|text| text.parse()).collect();
+/// assert!(versions?.is_sorted());
 /// assert!("three".parse::<Version>().is_err());
 /// # Ok::<(), deedbook::planner::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Version(Vec<u64>);
+pub struct Version {
+    numbers: Vec<u64>,
+    stage: Stage,
+}
+
+/// How far a version is; the order is that of the stages.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Stage {
+    /// What it is called before its release.
+    Before(Vec<Part>),
+    Released,
+}
+
+/// What stands between two dots; numbers come first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Part {
+    Number(u64),
+    Word(String),
+}
 
 impl FromStr for Version {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let numbers = text.split(['-', '+']).next().unwrap_or(text);
+        let counts = text.split('+').next().unwrap_or(text);
+        let (numbers, stage) = match counts.split_once('-') {
+            None => (counts, Stage::Released),
+            Some((numbers, before)) => {
+                let part = |part: &str| match part.parse() {
+                    Ok(number) => Part::Number(number),
+                    Err(_) => Part::Word(part.to_owned()),
+                };
+                (
+                    numbers,
+                    Stage::Before(before.split('.').map(part).collect()),
+                )
+            }
+        };
         let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
-        numbers.map(Self).map_err(|_| Error::NoVersion {
+        let numbers = numbers.map_err(|_| Error::NoVersion {
             text: text.to_owned(),
-        })
+        })?;
+        Ok(Self { numbers, stage })
     }
 }
 
@@ -102,9 +139,19 @@ impl From<Version> for String {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, number) in self.0.iter().enumerate() {
+        for (index, number) in self.numbers.iter().enumerate() {
             let dot = if index == 0 { "" } else { "." };
             write!(f, "{dot}{number}")?;
+        }
+        let Stage::Before(parts) = &self.stage else {
+            return Ok(());
+        };
+        for (index, part) in parts.iter().enumerate() {
+            let separator = if index == 0 { "-" } else { "." };
+            match part {
+                Part::Number(number) => write!(f, "{separator}{number}")?,
+                Part::Word(word) => write!(f, "{separator}{word}")?,
+            }
         }
         Ok(())
     }
@@ -142,18 +189,17 @@ impl Constraints {
 
     /// Whether the bundles of a namespace stay where they are.
     pub(super) fn excludes(&self, namespace: &Namespace) -> bool {
-        self.excluded_namespaces.contains(namespace) || is_heartbeat(namespace)
+        self.excluded_namespaces.contains(namespace) || heartbeat_of(namespace).is_some()
     }
 }
 
-/// Whether a namespace is called `pulsar/host:port`, as Apache Pulsar calls the one in which a
-/// broker checks its own health.
-fn is_heartbeat(namespace: &Namespace) -> bool {
-    let address = namespace.as_str().strip_prefix("pulsar/");
-    let port = address
-        .and_then(|address| address.rsplit_once(':'))
-        .map(|(_, port)| port);
-    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+/// The name of the broker whose own a namespace is: it is called `pulsar/host:port`, as Apache
+/// Pulsar calls the one in which a broker checks its own health.
+pub(super) fn heartbeat_of(namespace: &Namespace) -> Option<&str> {
+    let address = namespace.as_str().strip_prefix("pulsar/")?;
+    let (_, port) = address.rsplit_once(':')?;
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then_some(address)
 }
 
 #[cfg(test)]

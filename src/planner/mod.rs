@@ -23,6 +23,7 @@ mod plan;
 mod reason;
 mod rehearsal;
 mod relief;
+mod rules;
 mod score;
 mod shedder;
 pub mod split;
@@ -40,8 +41,9 @@ pub use explain::{Cause, Fate};
 pub use load::{BrokerLoad, BundleLoad, ClusterLoad, Resource, ResourceKind, Smoothed};
 pub use mode::Mode;
 pub use placement::{
-    AtRandom, ByPlan, InTurn, LeastLoaded, LeastLongTermMessageRate, LeastReportedUsage,
-    LeastResourceUsage, Placement, PlacementKind, RoundRobin, Shared, Sticky, UsageConfig,
+    AtRandom, ByPlan, Constrained, InTurn, LeastLoaded, LeastLongTermMessageRate,
+    LeastReportedUsage, LeastResourceUsage, Placement, PlacementKind, RoundRobin, Shared, Sticky,
+    UsageConfig,
 };
 pub use plan::{Amount, BrokerVerdict, Move, PairVerdict, Plan, Score, SearchVerdict, Unload};
 pub use reason::{Barred, Hits, Kept, Measure, Stopped, Trigger, Wanted};

@@ -3,6 +3,7 @@
 mod at_random;
 mod below_average;
 mod by_plan;
+mod constrained;
 mod kind;
 mod least_loaded;
 mod least_long_term;
@@ -14,6 +15,7 @@ mod sticky;
 
 pub use at_random::AtRandom;
 pub use by_plan::ByPlan;
+pub use constrained::Constrained;
 pub use kind::PlacementKind;
 pub use least_loaded::LeastLoaded;
 pub use least_long_term::LeastLongTermMessageRate;

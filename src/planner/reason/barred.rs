@@ -12,14 +12,16 @@ pub enum Barred {
     Drained,
     /// The broker is none of those that the namespace may use.
     NotAllowed,
-    /// The broker runs an older version than the owner does.
+    /// The broker runs an older version than the owner does, or, where a bundle has no owner, than
+    /// another candidate.
     OlderVersion,
     /// The broker would have too many topics.
     TooManyTopics {
         /// How many it may have.
         max: u64,
     },
-    /// The broker has more namespaces of the same anti-affinity group than the owner has.
+    /// The broker has more namespaces of the same anti-affinity group than the owner has, or, where
+    /// a bundle has no owner, than another candidate.
     AntiAffinity,
 }
 
@@ -44,11 +46,9 @@ impl fmt::Display for Barred {
             Self::Owner => f.write_str("is the owner"),
             Self::Drained => f.write_str("is being drained"),
             Self::NotAllowed => f.write_str("is not allowed for the namespace"),
-            Self::OlderVersion => f.write_str("runs an older version than the owner"),
+            Self::OlderVersion => f.write_str("runs an older version"),
             Self::TooManyTopics { max } => write!(f, "would have more than {max} topics"),
-            Self::AntiAffinity => {
-                f.write_str("has more namespaces of its anti-affinity group than the owner")
-            }
+            Self::AntiAffinity => f.write_str("has more namespaces of its anti-affinity group"),
         }
     }
 }
