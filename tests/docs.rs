@@ -5,7 +5,7 @@
 
 use deedbook::channel::METRICS;
 use deedbook::log::file;
-use deedbook::planner::{Constraints, Mode, Strategy};
+use deedbook::planner::{Constraints, Mode, Strategy, split};
 use deedbook::{ids, log, receive, reports, state};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,14 +124,21 @@ fn settings(prefix: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
 #[test]
 fn settings_of_strategies_are_listed_with_their_defaults() {
     let document = read(&root().join("docs/planner.md"));
-    for strategy in Strategy::ALL {
-        let heading = format!("\n### `{strategy}`\n");
+    let mut all: Vec<_> = (Strategy::ALL.iter())
+        .map(|strategy| {
+            let settings = serde_json::to_value(strategy.settings(Mode::Safe));
+            (format!("\n### `{strategy}`\n"), settings.unwrap())
+        })
+        .collect();
+    let splits = serde_json::to_value(split::Config::default()).unwrap();
+    all.push(("\n## Splits\n".to_owned(), splits));
+    for (heading, settings_of) in all {
         let (_, section) = document.split_once(&heading).unwrap();
         let section = section.split("\n#").next().unwrap();
         let mut listed = BTreeMap::new();
         for line in section.lines() {
             if let Some([key, _, default]) = cells(line).as_deref()
-                && let Some(key) = quoted(key)
+                && let Some(key) = quoted(key).filter(|key| !key.ends_with("_divide"))
             {
                 let default = match *default {
                     "none" => Value::Null,
@@ -140,7 +147,6 @@ fn settings_of_strategies_are_listed_with_their_defaults() {
                 listed.insert(key.to_owned(), default);
             }
         }
-        let settings_of = serde_json::to_value(strategy.settings(Mode::Safe)).unwrap();
         let mut expected = BTreeMap::new();
         settings("", &settings_of, &mut expected);
         let number = |value: &Value| value.as_f64().map_or_else(|| value.clone(), Value::from);
@@ -149,7 +155,7 @@ fn settings_of_strategies_are_listed_with_their_defaults() {
                 *value = number(value);
             }
         }
-        assert_eq!(listed, expected, "{strategy}");
+        assert_eq!(listed, expected, "{heading}");
     }
     let constraints = serde_json::to_value(Constraints::default()).unwrap();
     for key in constraints.as_object().unwrap().keys() {

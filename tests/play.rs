@@ -5,6 +5,7 @@
 use deedbook::ids::{BrokerId, BundleId, Cuts, KeyRange, LogId};
 use deedbook::log::MemoryLog;
 use deedbook::planner::avg::{AvgShedder, Config};
+use deedbook::planner::split;
 use deedbook::planner::{BrokerLoad, BundleLoad, ClusterLoad, Resource, Traffic};
 use deedbook::sim::play::{Ending, Play, Round};
 use deedbook::sim::scenario::{Event, Happening, Scenario};
@@ -123,4 +124,43 @@ fn a_lost_broker_leaves_its_bundles_to_the_other_and_is_filled_when_it_returns()
         gap.abs() < 15.0,
         "even again, within the low threshold: {gap}"
     );
+}
+
+/// A namespace of one bundle that is too big for everybody: nothing can move. It is split until
+/// nothing is too big, and then the halves can go to whom they do good.
+#[test]
+fn what_is_too_big_to_move_is_split_and_moves_then() {
+    let mut load = hot_and_idle();
+    let whole = BundleId::new("acme/orders".parse().unwrap(), KeyRange::FULL);
+    let hot = load.brokers.get_mut(&broker("hot")).unwrap();
+    let bundle_load = BundleLoad {
+        short_term: hot.traffic,
+        topics: 400,
+        ..BundleLoad::default()
+    };
+    hot.bundles = BTreeMap::from([(whole.clone(), Some(bundle_load))]);
+    let mut scenario = Scenario::new(load.clone());
+    let (rounds, _) = play(scenario.clone());
+    assert!(rounds.iter().all(|round| round.moves.is_empty()));
+
+    scenario.splits = Some(split::Config::default());
+    let (rounds, ending) = play(scenario);
+    let splits: Vec<_> = rounds
+        .iter()
+        .filter(|round| !round.splits.is_empty())
+        .map(|round| (round.number, round.splits.len()))
+        .collect();
+    // 80 000 messages, and 30 000 are the most: four rounds above it, then halves of 40 000, of
+    // which each is above it for four rounds more.
+    assert_eq!(splits, [(4, 1), (8, 2)]);
+    assert!(rounds.iter().any(|round| !round.moves.is_empty()));
+    let brokers = ending.load.brokers.values();
+    let bundles: Vec<_> = brokers
+        .flat_map(|of| of.bundles.values().flatten())
+        .collect();
+    assert_eq!(bundles.len(), 4);
+    assert_eq!(bundles.iter().map(|of| of.topics).sum::<u64>(), 400);
+    let gap = points(&ending.load, "hot") - points(&ending.load, "idle");
+    assert!(gap.abs() < 15.0, "within the low threshold: {gap}");
+    assert!(ending.agrees());
 }

@@ -86,6 +86,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Splits cannot be set that way.
+    #[error("--set-split {key}={value}: {reason}; see docs/planner.md")]
+    NoSplitSetting {
+        /// Which setting.
+        key: String,
+        /// What it was to be.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file holds no constraints.
     #[error("{} holds no constraints: {reason}; see docs/planner.md", path.display())]
     NoConstraints {

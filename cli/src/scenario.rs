@@ -5,6 +5,7 @@ use crate::load::read_folder;
 use deedbook::ids::{BrokerId, BundleId, Cuts, KeyRange, Namespace};
 use deedbook::planner::{
     BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, Resource, Settings, Strategy, Traffic,
+    split,
 };
 use deedbook::reports::{Note, merge};
 use deedbook::sim::scenario::{Event, Rounds, Scenario};
@@ -50,6 +51,8 @@ struct File {
     rounds: RoundsForm,
     #[serde(default)]
     balance: BalanceForm,
+    /// When bundles are split, and where.
+    splits: Option<split::Config>,
     #[serde(default)]
     events: Vec<Event>,
 }
@@ -69,6 +72,9 @@ struct Broker {
 struct Described {
     name: Namespace,
     bundles: u32,
+    /// Of all its bundles together.
+    #[serde(default)]
+    topics: u64,
     /// In and out together, of all its bundles.
     messages_per_second: f64,
     bytes_per_message: f64,
@@ -149,6 +155,7 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
     scenario.seed = file.seed;
     scenario.constraints = file.constraints;
     scenario.events = file.events;
+    scenario.splits = file.splits;
     scenario.rounds = Rounds {
         interval: duration(&file.rounds.interval).map_err(no_scenario)?,
         max: file.rounds.max,
@@ -262,6 +269,7 @@ fn bear(broker: &mut BrokerLoad, bundle: BundleId, described: &Described) {
     }
     let load = BundleLoad {
         short_term: traffic,
+        topics: described.topics / u64::from(described.bundles),
         ..BundleLoad::default()
     };
     broker.bundles.insert(bundle, Some(load));

@@ -2,11 +2,12 @@
 
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Position};
+use crate::planner::split::SplitPlan;
 use crate::planner::{ClusterLoad, Constraints, Plan, Shedder};
 use crate::protocol::{Action, Answer, Request};
 use crate::state::Record;
 use crate::table::Table;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Limits of balancing.
@@ -160,6 +161,13 @@ impl Balancer {
             })
         });
         self.queue = still_there.take(self.config.moves_per_round_max).collect();
+    }
+
+    /// Drops the planned moves of bundles that are to be split.
+    pub(super) fn leave_to(&mut self, splits: &SplitPlan) {
+        let split: BTreeSet<_> = splits.splits.iter().map(|split| &split.bundle).collect();
+        self.queue
+            .retain(|transfer| !split.contains(&transfer.bundle));
     }
 
     /// Plans as the next round would, and leaves everything as it is.

@@ -2,11 +2,12 @@
 //!
 //! Below it are the planner, which knows loads and no log, and the protocol, which makes moves and
 //! knows no loads. [`Balancer`] turns one plan after another into transfers, a few at a time.
-//! [`Rounds`] is the leader's loop around it: when a round is due, which reports still count, and
-//! whether moves are wanted at all. Both are step machines: they are told the time, the load and
-//! the table, and say what to ask of the protocol. A planned move is a transfer with the version
-//! that the plan saw, so that a bundle that has changed since is left alone. A [`LoadStore`] is
-//! where brokers report their load and the leader finds it.
+//! [`Splitter`] has bundles split that stay too big. [`Rounds`] is the leader's loop around both:
+//! when a round is due, which reports still count, and whether anything is wanted at all; an owner
+//! may have a splitter of its own. All are step machines: they are told the time, the load and the
+//! table, and say what to ask of the protocol. A planned move is a transfer, with the version that
+//! the plan saw, so that a bundle that has changed since is left alone. A [`LoadStore`] is where
+//! brokers report their load and the leader finds it.
 
 mod balancer;
 mod load_store;
@@ -17,5 +18,5 @@ mod split;
 pub use balancer::{Balancer, Config, MoveReport, Transfer};
 pub use load_store::{LoadStore, MemoryLoadStore, Reported};
 pub use recent::Recent;
-pub use rounds::{Pace, Picture, Round, Rounds, Switch};
-pub use split::{find_cuts, split_requests};
+pub use rounds::{Order, Pace, Picture, Round, Rounds, Switch};
+pub use split::{SplitOrder, SplitReport, Splitter, find_cuts};

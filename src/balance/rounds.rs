@@ -3,10 +3,12 @@
 use super::balancer::{Balancer, MoveReport, Transfer};
 use super::load_store::Reported;
 use super::recent::Recent;
+use super::split::{SplitOrder, SplitReport, Splitter};
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Epoch};
+use crate::planner::split::{SplitPlan, Topics};
 use crate::planner::{ClusterLoad, Plan};
-use crate::protocol::Answer;
+use crate::protocol::{Answer, Request};
 use crate::table::Table;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -20,7 +22,7 @@ pub struct Pace {
     /// How long a report counts; a broker whose report is older takes no part in a round. Default:
     /// 180 s.
     pub report_ttl: Duration,
-    /// How many reports of moves are kept. Default: 1000.
+    /// How many reports of moves are kept, and how many of splits. Default: 1000 of each.
     pub reports_kept: usize,
 }
 
@@ -72,6 +74,37 @@ pub struct Round {
     pub leaving: Vec<BrokerId>,
     /// The plan, with the reason for everything.
     pub plan: Plan,
+    /// What should be split, and why other bundles that are too big stay whole.
+    pub splits: SplitPlan,
+}
+
+/// Something to ask of the protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// A move.
+    Move(Transfer),
+    /// A split.
+    Split(SplitOrder),
+}
+
+impl Order {
+    /// Which bundle it is about.
+    #[must_use]
+    pub const fn bundle(&self) -> &BundleId {
+        match self {
+            Self::Move(transfer) => &transfer.bundle,
+            Self::Split(order) => &order.split.bundle,
+        }
+    }
+
+    /// What to ask.
+    #[must_use]
+    pub fn request(&self) -> Request {
+        match self {
+            Self::Move(transfer) => transfer.request(),
+            Self::Split(order) => order.request(),
+        }
+    }
 }
 
 /// The leader's loop, as a step machine: while this broker leads and the switch is on, a round
@@ -103,6 +136,7 @@ pub struct Round {
 #[derive(Debug)]
 pub struct Rounds {
     balancer: Balancer,
+    splitter: Option<Splitter>,
     pace: Pace,
     switch: Switch,
     /// The epoch in which this broker leads.
@@ -112,6 +146,7 @@ pub struct Rounds {
     reports: VecDeque<MoveReport>,
     /// How many moves have ended, by outcome.
     moves: BTreeMap<&'static str, u64>,
+    split_reports: VecDeque<SplitReport>,
 }
 
 impl Rounds {
@@ -120,6 +155,7 @@ impl Rounds {
     pub fn new(balancer: Balancer, pace: Pace) -> Self {
         Self {
             balancer,
+            splitter: None,
             pace,
             switch: Switch::On,
             epoch: None,
@@ -127,7 +163,16 @@ impl Rounds {
             last: None,
             reports: VecDeque::new(),
             moves: BTreeMap::new(),
+            split_reports: VecDeque::new(),
         }
+    }
+
+    /// Has bundles split that stay too big, at the same pace. The leader knows no single topics, so
+    /// it cuts in the middle or at given positions. Default: nothing is split.
+    #[must_use]
+    pub fn splitting(mut self, splitter: Splitter) -> Self {
+        self.splitter = Some(splitter);
+        self
     }
 
     /// Takes in who leads: the epoch if this broker does and acts. Whoever begins to lead plans at
@@ -135,6 +180,9 @@ impl Rounds {
     pub fn lead(&mut self, now: Tick, epoch: Option<Epoch>) {
         if self.epoch != epoch {
             self.balancer.start_anew();
+            if let Some(splitter) = &mut self.splitter {
+                splitter.start_anew();
+            }
             self.epoch = epoch;
             self.next = now;
         }
@@ -159,6 +207,9 @@ impl Rounds {
         self.switch = switch;
         if switch == Switch::Off {
             self.balancer.drop_planned();
+        }
+        if let Some(splitter) = &mut self.splitter {
+            splitter.switch(switch);
         }
     }
 
@@ -204,6 +255,12 @@ impl Rounds {
             }
         }
         picture.load = self.balancer.correct(now, table, picture.load);
+        let splits = self.splitter.iter().flat_map(Splitter::under_way);
+        for bundle in splits.map(|order| &order.split.bundle) {
+            for of in picture.load.brokers.values_mut() {
+                of.bundles.remove(bundle);
+            }
+        }
         picture
     }
 
@@ -222,7 +279,11 @@ impl Rounds {
     /// Begins to carry out the plan of a round that began at `now`.
     pub fn begin(&mut self, now: Tick, table: &Table, picture: Picture, plan: Plan) {
         let Some(epoch) = self.epoch else { return };
+        let splitter = self.splitter.as_mut();
+        let splits = splitter.map(|one| one.round(table, &picture.load, Topics::new()));
+        let splits = splits.unwrap_or_default();
         self.balancer.begin(table, &plan);
+        self.balancer.leave_to(&splits);
         self.next = now.after(self.pace.interval);
         self.last = Some(Round {
             began: now,
@@ -230,26 +291,30 @@ impl Rounds {
             stale: picture.stale,
             leaving: picture.leaving,
             plan,
+            splits,
         });
     }
 
-    /// The moves to ask for now.
-    pub fn due(&mut self) -> Vec<Transfer> {
-        if self.is_active() {
-            self.balancer.due()
-        } else {
-            Vec::new()
+    /// What to ask for now: splits, and moves of other bundles.
+    pub fn due(&mut self) -> Vec<Order> {
+        if !self.is_active() {
+            return Vec::new();
         }
+        let splitter = self.splitter.as_mut();
+        let splits = splitter.map_or_else(Vec::new, Splitter::due);
+        let mut due: Vec<_> = splits.into_iter().map(Order::Split).collect();
+        due.extend(self.balancer.due().into_iter().map(Order::Move));
+        due
     }
 
-    /// Takes in how a move ended.
+    /// Takes in how a move or a split ended.
     pub fn on_answer(&mut self, now: Tick, bundle: &BundleId, answer: Answer) {
-        if let Some(report) = self.balancer.on_answer(now, bundle, answer) {
+        let splitter = self.splitter.as_mut();
+        if let Some(report) = splitter.and_then(|one| one.on_answer(bundle, answer.clone())) {
+            keep(&mut self.split_reports, report, self.pace.reports_kept);
+        } else if let Some(report) = self.balancer.on_answer(now, bundle, answer) {
             *self.moves.entry(report.answer.outcome()).or_default() += 1;
-            self.reports.push_back(report);
-        }
-        while self.reports.len() > self.pace.reports_kept {
-            self.reports.pop_front();
+            keep(&mut self.reports, report, self.pace.reports_kept);
         }
     }
 
@@ -270,6 +335,11 @@ impl Rounds {
         &self.moves
     }
 
+    /// What became of the splits, the oldest first; only so many are kept.
+    pub fn split_reports(&self) -> impl Iterator<Item = &SplitReport> {
+        self.split_reports.iter()
+    }
+
     /// The moves that were asked for and have not ended.
     pub fn under_way(&self) -> impl Iterator<Item = &Transfer> {
         self.balancer.under_way()
@@ -279,5 +349,13 @@ impl Rounds {
     #[must_use]
     pub fn planned(&self) -> usize {
         self.balancer.planned()
+    }
+}
+
+/// Adds a report and drops the oldest, if there are more than are kept.
+fn keep<T>(reports: &mut VecDeque<T>, report: T, most: usize) {
+    reports.push_back(report);
+    while reports.len() > most {
+        reports.pop_front();
     }
 }

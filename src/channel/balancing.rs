@@ -2,7 +2,9 @@
 
 use super::core::{Mail, Shared};
 use super::events;
-use crate::balance::{LoadStore, MoveReport, Picture, Recent, Round, Rounds, Switch, Transfer};
+use crate::balance::{
+    LoadStore, MoveReport, Order, Picture, Recent, Round, Rounds, SplitReport, Switch, Transfer,
+};
 use crate::ids::{BundleId, Position};
 use crate::log::Members;
 use crate::planner::Plan;
@@ -35,6 +37,8 @@ pub struct Balancing {
     pub planned: usize,
     /// What became of the moves, the oldest first, as far as reports are kept.
     pub reports: Vec<MoveReport>,
+    /// What became of the splits, likewise.
+    pub split_reports: Vec<SplitReport>,
     /// How many moves have ended, by outcome.
     pub moves: BTreeMap<&'static str, u64>,
 }
@@ -48,6 +52,7 @@ impl Balancing {
             under_way: rounds.under_way().cloned().collect(),
             planned: rounds.planned(),
             reports: rounds.reports().cloned().collect(),
+            split_reports: rounds.split_reports().cloned().collect(),
             moves: rounds.moves().clone(),
         }
     }
@@ -58,7 +63,7 @@ impl Balancing {
 pub(super) enum Word {
     /// Who leads, or whether balancing is wanted, may have changed.
     Look,
-    /// A move ended.
+    /// A move or a split ended.
     Ended(BundleId, Answer),
     /// Stop.
     Stop,
@@ -143,8 +148,8 @@ impl Desk {
         *self.shown.lock() = Arc::new(now);
     }
 
-    /// Takes in who leads, plans if a round is due, and says which moves to ask for.
-    fn turn(&self, shared: &Shared) -> Vec<Transfer> {
+    /// Takes in who leads, plans if a round is due, and says what to ask for.
+    fn turn(&self, shared: &Shared) -> Vec<Order> {
         let now = shared.clock.now();
         let epoch = shared.protocol.read().acting_epoch();
         let due = {
@@ -179,17 +184,17 @@ impl Desk {
         due
     }
 
-    /// Has moves made.
-    fn ask(&self, shared: &Shared, due: Vec<Transfer>) {
-        for transfer in due {
-            let Some(ticket) = shared.ask_move(transfer.bundle.clone()) else {
+    /// Has moves and splits made.
+    fn ask(&self, shared: &Shared, due: Vec<Order>) {
+        for order in due {
+            let Some(ticket) = shared.ask_move(order.bundle().clone()) else {
                 // The core has ended: it gets no other answer.
                 let now = shared.clock.now();
                 let mut rounds = self.rounds.lock();
-                rounds.on_answer(now, &transfer.bundle, Answer::Closed);
+                rounds.on_answer(now, order.bundle(), Answer::Closed);
                 continue;
             };
-            let request = transfer.request();
+            let request = order.request();
             let ask = Input::Ask {
                 ticket,
                 request,

@@ -102,10 +102,13 @@ impl LoadModel {
         parent.map_or_else(BundleLoad::default, |(parent, load)| {
             #[expect(clippy::cast_precision_loss, reason = "widths are at most 2^32")]
             let share = bundle.range().width() as f64 / parent.range().width() as f64;
+            let count = |of: u64| (of as f64 * share).round() as u64;
             BundleLoad {
                 short_term: scaled(&load.short_term, share),
                 long_term: None,
-                ..*load
+                topics: count(load.topics),
+                producers: count(load.producers),
+                consumers: count(load.consumers),
             }
         })
     }
@@ -357,5 +360,16 @@ mod tests {
         let model = LoadModel::from_reports(&reports());
         let quarter = model.bundle(&bundle("0x00000000_0x20000000"));
         assert!((quarter.short_term.message_rate_in - 75.0).abs() < 1e-9);
+        let mut model = model;
+        let load = BundleLoad {
+            topics: 100,
+            producers: 40,
+            consumers: 8,
+            ..BundleLoad::default()
+        };
+        model.set(&bundle("0x00000000_0x80000000"), load);
+        let quarter = model.bundle(&bundle("0x00000000_0x20000000"));
+        let counted = (quarter.topics, quarter.producers, quarter.consumers);
+        assert_eq!(counted, (25, 10, 2));
     }
 }

@@ -1,18 +1,23 @@
 //! Plays a scenario: a real cluster in virtual time, with a balancer, round by round.
 
+mod found;
+
+pub use found::{Compacted, Ending, Round};
+
 use super::cluster::{Cluster, Outcome};
 use super::failure::Failure;
 use super::load::LoadModel;
 use super::scenario::{self, Happening, Scenario};
-use crate::balance::{Balancer, MoveReport, Transfer};
+use crate::balance::{Balancer, MoveReport, SplitReport, Splitter, Transfer};
 use crate::clock::{Clock, Tick};
 use crate::compactor::{self, Attempt, End};
-use crate::ids::{BrokerId, BundleId, Holder, Position};
+use crate::ids::{BrokerId, Holder, Position};
 use crate::log::MemberLog;
-use crate::planner::{ClusterLoad, Plan, Shedder};
+use crate::planner::split::{SplitPlan, Topics};
+use crate::planner::{self, ClusterLoad, Shedder};
 use crate::protocol::{Action, Answer, Protocol, Request, Ticket};
 use crate::state::{Record, Row};
-use crate::table::{self, Digest, Reader, ReaderEvent};
+use crate::table::{self, Reader, ReaderEvent};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +52,9 @@ pub enum Error {
     /// A reader could not read the log.
     #[error("the log could not be read: {0}")]
     Read(#[from] table::Error),
+    /// The settings of splits hold a number that nobody can work with.
+    #[error("splits: {0}")]
+    Splits(#[from] planner::Error),
 }
 
 /// A scenario being played.
@@ -56,6 +64,7 @@ pub struct Play {
     cluster: Cluster,
     model: LoadModel,
     balancer: Balancer,
+    splitter: Option<Splitter>,
     /// Reads the log from its first entry on and never needs a snapshot.
     whole: Reader,
     round: u32,
@@ -64,63 +73,6 @@ pub struct Play {
     asked: BTreeMap<Ticket, Transfer>,
     /// Entries that did not count, by reason.
     rejected: BTreeMap<&'static str, u64>,
-}
-
-/// The compaction that fell into the middle of a transfer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compacted {
-    /// The bundle that was being moved.
-    pub bundle: BundleId,
-    /// What the book said of it.
-    pub row: Row,
-    /// The horizon of the snapshot.
-    pub horizon: Position,
-}
-
-/// What one round came to.
-#[derive(Clone, Debug)]
-pub struct Round {
-    /// Which, from 1.
-    pub number: u32,
-    /// When it began, from the start.
-    pub at: Duration,
-    /// What happened before it.
-    pub events: Vec<Happening>,
-    /// What was reported.
-    pub load: ClusterLoad,
-    /// What was planned, and why.
-    pub plan: Plan,
-    /// What became of the moves.
-    pub moves: Vec<MoveReport>,
-    /// The compaction, if it fell into this round.
-    pub compacted: Option<Compacted>,
-}
-
-/// How a scenario ended.
-#[derive(Clone, Debug)]
-pub struct Ending {
-    /// What would be reported at the end.
-    pub load: ClusterLoad,
-    /// Ownership from the whole history.
-    pub whole: Digest,
-    /// Ownership from the newest snapshot and what follows it.
-    pub compacted: Digest,
-    /// The horizon of that snapshot; none if there was no compaction.
-    pub horizon: Option<Position>,
-    /// The next position that would be written.
-    pub end: Position,
-    /// Entries that did not count, by reason.
-    pub rejected: BTreeMap<&'static str, u64>,
-    /// How many events the simulator went through.
-    pub events: u64,
-}
-
-impl Ending {
-    /// Whether the whole history and its compacted form say the same.
-    #[must_use]
-    pub fn agrees(&self) -> bool {
-        self.whole == self.compacted
-    }
 }
 
 impl Play {
@@ -146,7 +98,9 @@ impl Play {
             scenario.constraints.clone(),
             scenario.balance.clone(),
         );
+        let splitter = scenario.splits.clone().map(Splitter::new).transpose()?;
         let mut play = Self {
+            splitter,
             model: LoadModel::from_reports(&scenario.load),
             scenario,
             cluster,
@@ -184,7 +138,8 @@ impl Play {
         let plan = self.balancer.round(began, self.cluster.table(), &load);
         let compacted_before = self.compacted.is_some();
         let moves = self.carry_out()?;
-        self.quiet = if moves.is_empty() && events.is_empty() {
+        let (split_plan, splits) = self.split()?;
+        self.quiet = if moves.is_empty() && splits.is_empty() && events.is_empty() {
             self.quiet + 1
         } else {
             0
@@ -205,6 +160,8 @@ impl Play {
             load,
             plan,
             moves,
+            split_plan,
+            splits,
             compacted,
         }))
     }
@@ -356,12 +313,31 @@ impl Play {
 
     fn take_in(&mut self, ticket: Ticket, outcome: Outcome) -> Option<MoveReport> {
         let transfer = self.asked.remove(&ticket)?;
-        let answer = match outcome {
-            Outcome::Answered(answer) => answer,
-            Outcome::Lost => Answer::Unknown { last_seen: None },
-        };
         self.balancer
-            .on_answer(self.cluster.now(), &transfer.bundle, answer)
+            .on_answer(self.cluster.now(), &transfer.bundle, answer(outcome))
+    }
+
+    /// Has bundles split that stay too big, and follows the splits to their end. What has moved in
+    /// this round reports from its new owner.
+    fn split(&mut self) -> Result<(SplitPlan, Vec<SplitReport>), Error> {
+        let load = self.load();
+        let (Some(operator), Some(splitter)) = (self.operator(), &mut self.splitter) else {
+            return Ok((SplitPlan::default(), Vec::new()));
+        };
+        let plan = splitter.round(self.cluster.table(), &load, Topics::new());
+        let due = splitter.due().into_iter();
+        let asked: Vec<_> = due
+            .map(|order| {
+                let ticket = self.cluster.ask(&operator, order.request());
+                (ticket, order.split.bundle)
+            })
+            .collect();
+        self.settle()?;
+        let ended = asked.into_iter().filter_map(|(ticket, bundle)| {
+            let outcome = self.cluster.outcome(ticket).cloned()?;
+            self.splitter.as_mut()?.on_answer(&bundle, answer(outcome))
+        });
+        Ok((plan, ended.collect()))
     }
 
     /// Compacts the log once in each play, when the first transfer is half way: the hardest moment
@@ -441,6 +417,14 @@ impl Play {
             waiting: self.cluster.waiting_count(),
             in_flight: self.cluster.table().in_flight().count(),
         })
+    }
+}
+
+/// What a request came to; one whose broker died may have been carried out.
+fn answer(outcome: Outcome) -> Answer {
+    match outcome {
+        Outcome::Answered(answer) => answer,
+        Outcome::Lost => Answer::Unknown { last_seen: None },
     }
 }
 

@@ -2,7 +2,9 @@
 //! report of each.
 
 use super::scene::*;
-use deedbook::balance::{Balancer, Config, Pace, Recent, Reported, Rounds, Switch, Transfer};
+use deedbook::balance::{
+    Balancer, Config, Order, Pace, Recent, Reported, Rounds, Switch, Transfer,
+};
 use deedbook::clock::Tick;
 use deedbook::ids::{BrokerId, BundleId, Epoch, Position};
 use deedbook::log::{Payload, TailItem};
@@ -97,16 +99,16 @@ fn round(rounds: &mut Rounds, cluster: &Cluster, reports: Vec<Reported>) -> Plan
     plan
 }
 
-/// Carries out these moves to their end, through the protocol of `a`.
-fn carry_out(rounds: &mut Rounds, cluster: &mut Cluster, due: &[Transfer]) {
-    for transfer in due {
-        let ticket = cluster.ask(&broker("a:1"), transfer.request());
+/// Carries these out to their end, through the protocol of `a`.
+fn carry_out(rounds: &mut Rounds, cluster: &mut Cluster, due: &[Order]) {
+    for order in due {
+        let ticket = cluster.ask(&broker("a:1"), order.request());
         let answer = wait(cluster, ticket);
         assert_eq!(
             cluster.outcome(ticket),
             Some(&Outcome::Answered(answer.clone()))
         );
-        rounds.on_answer(cluster.now(), &transfer.bundle, answer);
+        rounds.on_answer(cluster.now(), order.bundle(), answer);
     }
 }
 
@@ -290,7 +292,7 @@ fn paused_it_waits_and_switched_off_it_forgets() {
     let late = cluster.now().after(seconds(3600));
     assert!(!rounds.is_due(late));
     let refused = Answer::Refused(Refused::NoDestination);
-    rounds.on_answer(cluster.now(), &first[0].bundle, refused);
+    rounds.on_answer(cluster.now(), first[0].bundle(), refused);
     assert_eq!(
         rounds.reports().count(),
         1,
@@ -365,7 +367,15 @@ fn a_plan_that_only_unloads_is_carried_out_and_whoever_looks_up_next_has_it_plac
     round(&mut rounds, &cluster, reports(&cluster));
     let due = rounds.due();
     assert_eq!(due.len(), 1);
-    assert_eq!((&due[0].bundle, &due[0].to), (&bundle(0, 2), &None));
+    let [
+        Order::Move(Transfer {
+            bundle: moved, to, ..
+        }),
+    ] = &due[..]
+    else {
+        panic!("{due:?}");
+    };
+    assert_eq!((moved, to), (&bundle(0, 2), &None));
     carry_out(&mut rounds, &mut cluster, &due);
     assert_eq!(state(&cluster, &bundle(0, 2)), State::Free);
     let report = rounds.reports().next().unwrap();

@@ -24,3 +24,4 @@ mod peer_scenarios;
 mod scene;
 mod sessions;
 mod split;
+mod splitting;

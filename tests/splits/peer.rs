@@ -3,7 +3,7 @@
 use super::{MIB, bundle, cluster, slice, whole_range};
 use deedbook::ids::{Cuts, KeyRange, key_of};
 use deedbook::planner::split::{
-    Config, PartLimits, Split, SplitAlgorithm, SplitReason, SplitStrategy, TopicLoad, Topics,
+    Config, PartLimits, Split, SplitAlgorithm, SplitReason, SplitStrategy, Surroundings, TopicLoad,
     Whole, cut_at_positions, cut_by_topic_count, cut_by_traffic, cut_in_the_middle,
 };
 use deedbook::planner::{BundleLoad, ClusterLoad, Traffic};
@@ -118,6 +118,10 @@ fn play(id: &str) {
     let states = setup.get("channel_states").and_then(Value::as_object);
     let splitting = states.into_iter().flatten();
     let splitting: BTreeSet<_> = splitting.map(|(name, _)| bundle(name)).collect();
+    let around = Surroundings {
+        splitting,
+        ..Surroundings::default()
+    };
     let mut strategy = SplitStrategy::new(config(&setup["config"])).unwrap();
     for (round, expected) in row["expected"]["runs"]
         .as_array()
@@ -125,7 +129,7 @@ fn play(id: &str) {
         .iter()
         .enumerate()
     {
-        let plan = strategy.plan(&load, &Topics::new(), &splitting);
+        let plan = strategy.plan(&load, &around);
         if let Some(count) = expected.get("split_count") {
             assert_eq!(*count, plan.splits.len(), "round {round}: {plan:?}");
             continue;
@@ -162,10 +166,9 @@ fn sp_13_splits_of_a_round_count_against_the_namespace() {
     for max in [3, 4, 5, 9] {
         let mut config = config(&row["setup"]["config"]);
         config.namespace_bundles_max = max;
-        let plan =
-            SplitStrategy::new(config)
-                .unwrap()
-                .plan(&load, &Topics::new(), &BTreeSet::new());
+        let plan = SplitStrategy::new(config)
+            .unwrap()
+            .plan(&load, &Surroundings::default());
         // There are three; each can be split once.
         assert_eq!(plan.splits.len() + 3, max.min(6), "{plan:?}");
         let full = plan
@@ -273,6 +276,7 @@ fn sp_22_algorithms_by_their_names() {
     for algorithm in [
         SplitAlgorithm::RangeEquallyDivide,
         SplitAlgorithm::TopicCountEquallyDivide,
+        SplitAlgorithm::SpecifiedPositionsDivide,
         SplitAlgorithm::FlowOrQpsEquallyDivide,
     ] {
         assert_eq!(parse(&algorithm.name().into()), Some(algorithm));

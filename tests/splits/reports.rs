@@ -2,15 +2,14 @@
 
 use super::support::book::{Book, lower};
 use super::{MIB, bundle, cluster, messages, slice, support, whole_range};
-use deedbook::balance::{find_cuts, split_requests};
+use deedbook::balance::{Splitter, find_cuts};
 use deedbook::ids::{BrokerId, BundleId, KeyRange};
 use deedbook::planner::split::{
-    Config, PartLimits, SplitAlgorithm, SplitPlan, SplitReason, SplitStrategy, TopicLoad, Topics,
-    Whole, cut_by_topic_count, cut_by_traffic, cut_in_the_middle,
+    Config, PartLimits, SplitAlgorithm, SplitPlan, SplitReason, SplitStrategy, Surroundings,
+    TopicLoad, Topics, Whole, cut_by_topic_count, cut_by_traffic, cut_in_the_middle,
 };
 use deedbook::planner::{BundleLoad, Traffic};
-use deedbook::protocol::{Action, Refused, Request};
-use std::collections::BTreeSet;
+use deedbook::protocol::{Action, Answer, Refused, Request};
 
 const NONE: [u32; 0] = [];
 
@@ -28,7 +27,11 @@ fn round_with(
         _ => [(name.clone(), topics.to_vec())].into(),
     };
     let mut strategy = SplitStrategy::new(config).unwrap();
-    strategy.plan(&cluster(&[(name, load)]), &topics, &BTreeSet::new())
+    let around = Surroundings {
+        topics,
+        ..Surroundings::default()
+    };
+    strategy.plan(&cluster(&[(name, load)]), &around)
 }
 
 fn hot(topics: u64) -> BundleLoad {
@@ -106,10 +109,15 @@ fn a18_a_report_about_a_bundle_that_is_being_split_decides_nothing() {
     let child = bundle("t/n/0x7fffffff_0xffffffff");
     let mut strategy = SplitStrategy::new(Config::default()).unwrap();
     let load = cluster(&[(parent.clone(), hot(9))]);
-    let no_topics = Topics::new();
     let mut plan = |splitting: &[&BundleId]| {
         let splitting = splitting.iter().map(|bundle| (*bundle).clone()).collect();
-        strategy.plan(&load, &no_topics, &splitting)
+        strategy.plan(
+            &load,
+            &Surroundings {
+                splitting,
+                ..Surroundings::default()
+            },
+        )
     };
     assert!((0..3).all(|_| plan(&[]).splits.is_empty()));
     assert_eq!(plan(&[]).splits.len(), 1);
@@ -127,13 +135,8 @@ fn a18_a_report_about_a_bundle_that_is_being_split_decides_nothing() {
 fn hits_are_in_a_row_and_the_first_limit_exceeded_is_the_reason() {
     let name = bundle("t/n/0x00000000_0xffffffff");
     let mut strategy = SplitStrategy::new(Config::default()).unwrap();
-    let mut plan = |load| {
-        strategy.plan(
-            &cluster(&[(name.clone(), load)]),
-            &Topics::new(),
-            &BTreeSet::new(),
-        )
-    };
+    let mut plan =
+        |load| strategy.plan(&cluster(&[(name.clone(), load)]), &Surroundings::default());
     for _ in 0..3 {
         assert!(plan(hot(9)).splits.is_empty());
     }
@@ -227,27 +230,75 @@ fn a_split_is_asked_for_with_the_version_of_its_row() {
         hits: 0,
         ..Config::default()
     };
-    let mut strategy = SplitStrategy::new(config).unwrap();
-    let mut plan = strategy.plan(&load, &Topics::new(), &BTreeSet::new());
+    let mut splitter = Splitter::new(config).unwrap();
+    let plan = splitter.round(&book.table, &load, Topics::new());
     let middle = slice(cut_in_the_middle(parent.range()));
-    match &split_requests(&plan, &book.table)[..] {
-        [
-            Request::Bundle {
-                bundle,
-                expected,
-                action: Action::Split { cuts },
-            },
-        ] => {
+    assert_eq!(plan.splits[0].cuts.as_slice(), middle);
+    let due = splitter.due();
+    assert_eq!(due.len(), 1);
+    match due[0].request() {
+        Request::Bundle {
+            bundle,
+            expected,
+            action: Action::Split { cuts },
+        } => {
             assert_eq!(
-                (bundle, *expected),
+                (&bundle, expected),
                 (&parent, Some(support::at(book.version())))
             );
             assert_eq!(cuts.as_slice(), middle);
         }
         other => panic!("{other:?}"),
     }
-    plan.splits[0].broker = support::broker("b");
-    assert!(split_requests(&plan, &book.table).is_empty());
+    // It is under way: another round does not ask again.
+    let plan = splitter.round(&book.table, &load, Topics::new());
+    assert_eq!(plan.whole[&parent], Whole::Splitting);
+    assert!(splitter.due().is_empty());
+
+    let reported = load.brokers.remove(&support::broker("a")).unwrap();
+    load.brokers.insert(support::broker("b"), reported);
+    splitter.on_answer(&parent, Answer::Closed).unwrap();
+    let plan = splitter.round(&book.table, &load, Topics::new());
+    assert_eq!(plan, SplitPlan::default(), "`b` does not own it");
+}
+
+/// A namespace may be nearly full of bundles that are in nobody's report.
+#[test]
+fn bundles_that_nobody_reports_count_against_the_namespace() {
+    let name = bundle("t/n/0x00000000_0x10000000");
+    let load = cluster(&[(name.clone(), hot(9))]);
+    for (bundles, splits) in [(127, 1), (128, 0)] {
+        let config = Config {
+            hits: 0,
+            ..Config::default()
+        };
+        let around = Surroundings {
+            bundles: [(name.namespace().clone(), bundles)].into(),
+            ..Surroundings::default()
+        };
+        let plan = SplitStrategy::new(config).unwrap().plan(&load, &around);
+        assert_eq!(plan.splits.len(), splits, "{plan:?}");
+    }
+}
+
+/// Each bundle at those of the given positions that are inside; one that has none inside stays.
+#[test]
+fn given_positions_cut_whoever_has_them_inside() {
+    let lower = bundle("t/n/0x00000000_0x80000000");
+    let upper = bundle("t/n/0x80000000_0xffffffff");
+    let load = cluster(&[(lower.clone(), hot(9)), (upper.clone(), hot(9))]);
+    let config = Config {
+        hits: 0,
+        algorithm: SplitAlgorithm::SpecifiedPositionsDivide,
+        positions: vec![0x3000_0000, 0x1000_0000, 0x8000_0000, 0],
+        ..Config::default()
+    };
+    let mut strategy = SplitStrategy::new(config).unwrap();
+    let plan = strategy.plan(&load, &Surroundings::default());
+    assert_eq!(plan.splits.len(), 1);
+    assert_eq!(plan.splits[0].bundle, lower);
+    assert_eq!(plan.splits[0].cuts.as_slice(), [0x1000_0000, 0x3000_0000]);
+    assert_eq!(plan.whole[&upper], Whole::NoCut);
 }
 
 /// Asked for by hand, a bundle need not be too big: its owner, its topics and the number of bundles

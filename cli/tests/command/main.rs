@@ -12,6 +12,7 @@ mod plan_samples;
 mod plan_strategies;
 mod queue;
 mod simulate;
+mod splits;
 
 use serde_json::Value;
 use snapbox::cmd::Command;

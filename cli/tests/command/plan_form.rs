@@ -53,6 +53,7 @@ fn the_keys_of_the_json_are_those_of_the_document() {
             add(name, &["--strategy", strategy.name()]);
         }
         add(name, &["--strategy", "overload", "--mode", "reference"]);
+        add(name, &["--set-split", "namespace_bundles_max=1"]);
     }
     assert_eq!(found, documented("plan"));
 }

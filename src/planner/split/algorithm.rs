@@ -15,6 +15,8 @@ pub enum SplitAlgorithm {
     RangeEquallyDivide,
     /// So that both parts have the same number of topics: [`cut_by_topic_count`].
     TopicCountEquallyDivide,
+    /// At the positions that the configuration gives: [`cut_at_positions`].
+    SpecifiedPositionsDivide,
     /// So that each part bears no more than a bundle should: [`cut_by_traffic`].
     FlowOrQpsEquallyDivide,
 }
@@ -26,6 +28,7 @@ impl SplitAlgorithm {
         match self {
             Self::RangeEquallyDivide => "range_equally_divide",
             Self::TopicCountEquallyDivide => "topic_count_equally_divide",
+            Self::SpecifiedPositionsDivide => "specified_positions_divide",
             Self::FlowOrQpsEquallyDivide => "flow_or_qps_equally_divide",
         }
     }

@@ -1,6 +1,10 @@
 //! How bundles are found that should be split.
 
-use super::{PartLimits, SplitAlgorithm};
+use super::{
+    PartLimits, SplitAlgorithm, TopicLoad, cut_at_positions, cut_by_topic_count, cut_by_traffic,
+    cut_in_the_middle,
+};
+use crate::ids::{Cuts, KeyRange};
 use crate::planner::Error;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +30,9 @@ pub struct Config {
     pub flow_difference_percent: f64,
     /// How a bundle is cut. Default: in the middle of its keys.
     pub algorithm: SplitAlgorithm,
+    /// The keys at which [`SplitAlgorithm::SpecifiedPositionsDivide`] cuts: a bundle at all of them
+    /// that are strictly inside. Default: none.
+    pub positions: Vec<u32>,
 }
 
 impl Default for Config {
@@ -40,6 +47,7 @@ impl Default for Config {
             hits: 3,
             flow_difference_percent: 10.0,
             algorithm: SplitAlgorithm::default(),
+            positions: Vec::new(),
         }
     }
 }
@@ -53,7 +61,29 @@ impl Config {
         ])
     }
 
-    pub(super) const fn part_limits(&self) -> PartLimits {
+    /// Where a bundle is cut, whether or not it is too big; none if there is no place.
+    pub(super) fn cuts(&self, range: KeyRange, known: &[TopicLoad]) -> Option<Cuts> {
+        match self.algorithm {
+            SplitAlgorithm::RangeEquallyDivide => cut_in_the_middle(range),
+            SplitAlgorithm::TopicCountEquallyDivide => {
+                let keys: Vec<_> = known.iter().map(|topic| topic.key).collect();
+                cut_by_topic_count(range, &keys)
+            }
+            SplitAlgorithm::SpecifiedPositionsDivide => {
+                // If single topics are not known, whoever asks says that there are enough.
+                let topics = match known.len() {
+                    0 => u64::MAX,
+                    count => count as u64,
+                };
+                cut_at_positions(range, topics, &self.positions)
+            }
+            SplitAlgorithm::FlowOrQpsEquallyDivide => {
+                cut_by_traffic(range, known, self.part_limits())
+            }
+        }
+    }
+
+    const fn part_limits(&self) -> PartLimits {
         PartLimits {
             messages: self.message_rate_max,
             bytes: self.bandwidth_max,

@@ -19,6 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is known of single topics, by bundle. Only some algorithms need it.
 pub type Topics = BTreeMap<BundleId, Vec<TopicLoad>>;
 
+/// What a round knows beside the load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surroundings {
+    /// What is known of single topics.
+    pub topics: Topics,
+    /// The bundles that are being split.
+    pub splitting: BTreeSet<BundleId>,
+    /// How many bundles each namespace has; one that is not listed has those of the reports.
+    pub bundles: BTreeMap<Namespace, usize>,
+}
+
 /// A bundle that should be split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
@@ -73,16 +84,10 @@ impl SplitStrategy {
         })
     }
 
-    /// One round: the load of all brokers, what is known of topics, and the bundles that are being
-    /// split.
-    pub fn plan(
-        &mut self,
-        load: &ClusterLoad,
-        topics: &Topics,
-        splitting: &BTreeSet<BundleId>,
-    ) -> SplitPlan {
+    /// One round, by the load of all brokers or of one.
+    pub fn plan(&mut self, load: &ClusterLoad, around: &Surroundings) -> SplitPlan {
         let mut plan = SplitPlan::default();
-        let mut candidates = self.candidates(load, topics, splitting, &mut plan.whole);
+        let mut candidates = self.candidates(load, around, &mut plan.whole);
         candidates.sort_by(|a, b| {
             let by_excess = b.reason.excess().total_cmp(&a.reason.excess());
             let width = |one: &Candidate<'_>| one.bundle.range().width();
@@ -90,6 +95,7 @@ impl SplitStrategy {
             by_excess.then(by_width).then(a.bundle.cmp(b.bundle))
         });
         let mut counts = count_by_namespace(load);
+        counts.extend(around.bundles.iter().map(|(space, count)| (space, *count)));
         for candidate in candidates {
             let count = counts.entry(candidate.bundle.namespace()).or_insert(0);
             let overlaps = |split: &Split| split.bundle.overlaps(candidate.bundle);
@@ -98,7 +104,8 @@ impl SplitStrategy {
             } else if plan.splits.len() >= self.config.splits_per_round_max {
                 Err(Whole::RoundFull)
             } else {
-                let known = topics.get(candidate.bundle).map_or(&[][..], Vec::as_slice);
+                let known = around.topics.get(candidate.bundle);
+                let known = known.map_or(&[][..], Vec::as_slice);
                 self.cut(candidate.bundle, known, *count)
             };
             match decided {
@@ -124,8 +131,7 @@ impl SplitStrategy {
     fn candidates<'a>(
         &mut self,
         load: &'a ClusterLoad,
-        topics: &Topics,
-        splitting: &BTreeSet<BundleId>,
+        around: &Surroundings,
         whole: &mut BTreeMap<BundleId, Whole>,
     ) -> Vec<Candidate<'a>> {
         let mut hits_before = std::mem::take(&mut self.hits);
@@ -139,9 +145,9 @@ impl SplitStrategy {
                     }
                     continue;
                 };
-                if splitting.iter().any(|other| other.overlaps(bundle)) {
+                if around.splitting.iter().any(|other| other.overlaps(bundle)) {
                     whole.insert(bundle.clone(), Whole::Splitting);
-                } else if reported.topics < 2 || have_one_key(topics.get(bundle)) {
+                } else if reported.topics < 2 || have_one_key(around.topics.get(bundle)) {
                     whole.insert(bundle.clone(), Whole::OneTopic);
                 } else {
                     let hits = hits_before.remove(bundle).unwrap_or(0).saturating_add(1);
@@ -206,17 +212,7 @@ impl SplitStrategy {
         if room == 0 {
             return Err(Whole::NamespaceFull { max });
         }
-        let range = bundle.range();
-        let cuts = match self.config.algorithm {
-            SplitAlgorithm::RangeEquallyDivide => cut_in_the_middle(range),
-            SplitAlgorithm::TopicCountEquallyDivide => {
-                let keys: Vec<_> = known.iter().map(|topic| topic.key).collect();
-                cut_by_topic_count(range, &keys)
-            }
-            SplitAlgorithm::FlowOrQpsEquallyDivide => {
-                cut_by_traffic(range, known, self.config.part_limits())
-            }
-        };
+        let cuts = self.config.cuts(bundle.range(), known);
         let cuts = cuts.ok_or(Whole::NoCut)?;
         let most = room.min(PARTS_MAX - 1);
         let first: Vec<_> = cuts.as_slice().iter().take(most).copied().collect();

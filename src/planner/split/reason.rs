@@ -49,17 +49,32 @@ impl SplitReason {
     }
 }
 
+impl SplitReason {
+    /// A short word for the limit, the same in every release, such as `topics`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::Topics { .. } => "topics",
+            Self::Sessions { .. } => "sessions",
+            Self::MessageRate { .. } => "message_rate",
+            Self::Bandwidth { .. } => "bandwidth",
+        }
+    }
+}
+
 impl fmt::Display for SplitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Topics { topics, max } => write!(f, "{topics} topics, more than {max}"),
+            Self::Topics { topics, max } => write!(f, "{topics} topics, over {max}"),
             Self::Sessions { sessions, max } => {
-                write!(f, "{sessions} producers and consumers, more than {max}")
+                write!(f, "{sessions} producers and consumers, over {max}")
             }
             Self::MessageRate { rate, max } => {
-                write!(f, "{rate} messages a second, more than {max}")
+                write!(f, "{rate:.1} msg/s, over {max}")
             }
-            Self::Bandwidth { bytes, max } => write!(f, "{bytes} bytes a second, more than {max}"),
+            Self::Bandwidth { bytes, max } => {
+                write!(f, "{bytes:.1} B/s, over {max}")
+            }
         }
     }
 }
@@ -88,9 +103,25 @@ pub enum Whole {
         /// How many that is.
         max: usize,
     },
-    /// There is no place to cut: the range is too narrow, the keys of its topics are not known, or
-    /// its traffic is not far enough above the limits.
+    /// There is no place to cut: the range is too narrow, the keys of its topics are not known, its
+    /// traffic is not far enough above the limits, or no given position is inside.
     NoCut,
+}
+
+impl Whole {
+    /// A short word for the rule, the same in every release, such as `one_topic`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::UnsoundTraffic => "unsound_traffic",
+            Self::OneTopic => "one_topic",
+            Self::Splitting => "splitting",
+            Self::Hits { .. } => "too_few_hits",
+            Self::RoundFull => "round_full",
+            Self::NamespaceFull { .. } => "namespace_full",
+            Self::NoCut => "no_cut",
+        }
+    }
 }
 
 impl fmt::Display for Whole {

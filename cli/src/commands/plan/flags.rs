@@ -4,12 +4,17 @@ use crate::Error;
 use clap::{Args, ValueEnum};
 use deedbook::ids::{BrokerId, BundleId, Namespace};
 use deedbook::planner::avg::{Config, Weights};
-use deedbook::planner::{ClusterLoad, Constraints, Mode, Settings, Strategy};
+use deedbook::planner::{ClusterLoad, Constraints, Mode, Settings, Strategy, split};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
+
+/// What is said of a key that is none.
+const NO_SUCH_SETTING: &str = "there is no such setting";
 
 /// The most rounds that a hit count may ask for.
 const HITS_MAX: i64 = 1_000;
@@ -69,6 +74,15 @@ pub(super) struct Deciding {
     /// threshold_points=5; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
+}
+
+/// When a bundle is too big, and where it is cut.
+#[derive(Debug, Args)]
+pub(super) struct Splitting {
+    /// Change one setting of splits, by the name that docs/planner.md lists, such as
+    /// topics_max=500; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    set_split: Vec<(String, String)>,
 }
 
 /// The names of the modes.
@@ -189,22 +203,44 @@ impl Deciding {
 
 /// The same settings but for one, which is found by its key.
 fn set(settings: &Settings, key: &str, text: &str) -> Result<Settings, Error> {
-    let strategy = settings.strategy();
-    let refuse = |reason: String| Error::NoSetting {
+    let refuse = |reason| Error::NoSetting {
         key: key.to_owned(),
         value: text.to_owned(),
-        strategy,
+        strategy: settings.strategy(),
         reason,
     };
-    let mut all = serde_json::to_value(settings).map_err(|error| refuse(error.to_string()))?;
+    if key == "strategy" {
+        return Err(refuse(NO_SUCH_SETTING.to_owned()));
+    }
+    change(settings, key, text).map_err(refuse)
+}
+
+/// The same value but for one part, which is found by its key; or why that cannot be.
+fn change<T: Serialize + DeserializeOwned>(of: &T, key: &str, text: &str) -> Result<T, String> {
+    let mut all = serde_json::to_value(of).map_err(|error| error.to_string())?;
     let found = key
         .split('.')
         .try_fold(&mut all, |value, part| value.get_mut(part));
-    let Some(found) = found.filter(|value| !value.is_object() && key != "strategy") else {
-        return Err(refuse("there is no such setting".to_owned()));
+    let Some(found) = found.filter(|value| !value.is_object()) else {
+        return Err(NO_SUCH_SETTING.to_owned());
     };
     *found = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    serde_json::from_value(all).map_err(|error| refuse(error.to_string()))
+    serde_json::from_value(all).map_err(|error| error.to_string())
+}
+
+impl Splitting {
+    /// When a bundle is split by these flags.
+    pub(super) fn config(&self) -> Result<split::Config, Error> {
+        let config = split::Config::default();
+        let mut changes = self.set_split.iter();
+        changes.try_fold(config, |config, (key, text)| {
+            change(&config, key, text).map_err(|reason| Error::NoSplitSetting {
+                key: key.clone(),
+                value: text.clone(),
+                reason,
+            })
+        })
+    }
 }
 
 impl Constraining {

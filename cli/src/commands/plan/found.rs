@@ -1,5 +1,6 @@
 //! What `plan` found, in the form in which it is printed.
 
+use super::splits::Splits;
 use deedbook::ids::{BrokerId, BundleId};
 use deedbook::planner::{
     self, BrokerVerdict, ClusterLoad, Hits, Kept, Measure, Mode, Move, PairVerdict, Rehearsed,
@@ -20,6 +21,7 @@ pub(super) struct Found {
     pub(super) moves: Vec<Moving>,
     pub(super) unloads: Vec<Unloading>,
     pub(super) search: Option<Search>,
+    pub(super) splits: Splits,
     pub(super) notes: Vec<Note>,
 }
 
@@ -122,7 +124,12 @@ pub(super) struct Note {
 }
 
 impl Found {
-    pub(super) fn new(load: &ClusterLoad, rehearsed: Rehearsed, notes: Vec<reports::Note>) -> Self {
+    pub(super) fn new(
+        load: &ClusterLoad,
+        rehearsed: Rehearsed,
+        splits: Splits,
+        notes: Vec<reports::Note>,
+    ) -> Self {
         let Rehearsed {
             settings,
             rounds,
@@ -144,6 +151,7 @@ impl Found {
             moves,
             unloads,
             search: plan.search.map(Search::from),
+            splits,
             notes: notes.into_iter().map(Note::from).collect(),
         }
     }

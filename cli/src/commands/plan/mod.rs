@@ -6,6 +6,7 @@ mod flags;
 mod found;
 mod measured;
 mod memory;
+mod splits;
 mod text;
 
 use crate::load::read_folder;
@@ -16,9 +17,10 @@ use compared::Compared;
 use deedbook::planner::{ClusterLoad, Rehearsed, Settings, Strategy, compare};
 use deedbook::reports::{Note, merge};
 use explained::{Explained, Subject};
-use flags::{Constraining, Deciding};
+use flags::{Constraining, Deciding, Splitting};
 use found::Found;
 use measured::{Measured, Size};
+use splits::Splits;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,7 +31,8 @@ use std::time::Duration;
 /// round, as if the load stayed the same, until something moves or it is clear that nothing will.
 /// The avg strategy scores each broker by its fullest resource, pairs the highest score with the
 /// lowest, the second highest with the second lowest and so on, and evens out a pair whose
-/// difference was large for long enough. docs/planner.md tells what the others do.
+/// difference was large for long enough. docs/planner.md tells what the others do. Bundles that are
+/// too big for anybody are listed with where they would be split.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct Plan {
@@ -70,6 +73,9 @@ pub(crate) struct Plan {
 
     #[command(flatten)]
     constraining: Constraining,
+
+    #[command(flatten)]
+    splitting: Splitting,
 
     /// Leave out reports that are older than the newest by more than this, such as 10m [default:
     /// none is left out]
@@ -117,7 +123,8 @@ impl Plan {
             return output.print(&Compared::new(load, rehearsed));
         }
         for found in rehearsed {
-            output.print(&Found::new(load, found, notes.clone()))?;
+            let splits = Splits::new(load, self.splitting.config()?)?;
+            output.print(&Found::new(load, found, splits, notes.clone()))?;
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ impl Display for Found {
         self.triggered(f)?;
         self.stopped(f)?;
         self.kept(f)?;
+        self.splits.fmt(f)?;
         self.notes(f)
     }
 }
