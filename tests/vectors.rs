@@ -360,7 +360,15 @@ fn the_command_ends_each_file_with_its_counts() {
     let (out, errors, status) = run(&[]);
     assert_eq!((errors.as_str(), status), ("", 0));
     // And the two that are about ownership, which `tests/pulsar_rules.rs` looks at.
-    assert_eq!(out.lines().count(), FILES.len() + 2);
+    let counts = out.lines().filter(|line| line.contains(": exact "));
+    assert_eq!(counts.count(), FILES.len() + 2);
+    let named: BTreeSet<_> = out
+        .lines()
+        .filter(|line| !line.contains(": exact "))
+        .collect();
+    let reasons = ["alternative", "not comparable"];
+    let is_reason = |line: &&str| reasons.iter().any(|what| line.starts_with(what));
+    assert!(named.iter().all(is_reason), "{named:?}");
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("changed");
@@ -377,6 +385,36 @@ fn the_command_ends_each_file_with_its_counts() {
     );
     assert_eq!(out.lines().last(), Some(last.as_str()));
     assert!(out.starts_with("different: avg-select-000, round 1: u6 goes to b"));
+}
+
+/// Whatever a file is called, what stands in it says how to judge it; and each round is counted
+/// once, and each that is not exact for a reason.
+#[test]
+fn files_are_known_by_what_stands_in_them_and_every_round_is_accounted_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = folder.path().join("decisions");
+    for known in [Some(sample()), full_set()].into_iter().flatten() {
+        for file in vectors::known_files(&known).unwrap() {
+            fs::copy(&file, &unknown).unwrap();
+            let summary = vectors::judge_file(&unknown).unwrap();
+            assert_eq!(summary, vectors::judge_file(&file).unwrap(), "{file:?}");
+            let reasons: usize = summary.reasons.values().sum();
+            let inexact = summary.alternative + summary.not_comparable;
+            assert_eq!(reasons, inexact, "{file:?}");
+            assert_eq!(summary.differences.len(), summary.different);
+            if file.file_stem().is_some_and(|stem| stem == "state_matrix") {
+                continue;
+            }
+            let lines = fs::read_to_string(&file).unwrap();
+            let rounds = lines.lines().map(|line| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                line.get("rounds")
+                    .map_or(1, |rounds| rounds.as_array().unwrap().len())
+            });
+            let counted = summary.exact + inexact + summary.different;
+            assert_eq!(counted, rounds.sum::<usize>(), "{file:?}");
+        }
+    }
 }
 
 #[test]

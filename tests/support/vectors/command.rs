@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const USAGE: &str = "usage: vectors [FILE...]
 
 Compares the planner with recorded decisions of Apache Pulsar. Without a file it takes those in
-tests/data. Exit status: 0 all agree, 1 a decision differs, 2 a file cannot be judged.";
+tests/data; a file of any name is known by what stands in it. Each file ends with a line of counts;
+before it stand the reasons of all rounds that are not exact. Exit status: 0 all agree, 1 a decision differs, 2 a file cannot be judged.";
 
 /// Does what the arguments say; the exit status.
 pub(crate) fn run(
@@ -52,6 +53,9 @@ fn judge(file: &Path, out: &mut impl Write, errors: &mut impl Write) -> Result<u
         Ok(summary) => {
             for difference in &summary.differences {
                 writeln!(out, "different: {difference}")?;
+            }
+            for ((what, why), count) in &summary.reasons {
+                writeln!(out, "{what}: {count}, {why}")?;
             }
             writeln!(out, "{}: {summary}", file.display())?;
             Ok(u8::from(summary.different > 0))

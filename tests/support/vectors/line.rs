@@ -9,6 +9,18 @@ use serde_json::{Map, Value};
 /// been missed.
 const MANY_ALTERNATIVES: usize = 8;
 
+/// Another order of what ties, inside a list.
+const OTHER_ORDER: &str = "a list in another order of what ties";
+
+/// Another of the outcomes that were seen.
+const OTHER_OUTCOME: &str = "another outcome of those recorded for other orders of hash maps";
+
+/// No round after it can be compared.
+const DIVERGED: &str = "after a round whose outcome hangs on the order of hash maps";
+
+/// More outcomes are possible than are known.
+const STRANGER: &str = "an outcome of many that ties allow, of which only some are recorded";
+
 /// A scenario as recorded, rounds counted from 0. Knobs, rounds and decisions differ from form to
 /// form.
 #[derive(Debug, Deserialize)]
@@ -118,18 +130,20 @@ impl Line {
         }
         let certainty = self.certainty(round);
         if certainty == Certainty::Diverged {
-            return Ok(Agreement::NotComparable);
+            return Ok(Agreement::NotComparable(DIVERGED));
         }
         let Some(difference) = found.decision else {
             return Ok(match (found.order, found.out_of_order) {
                 (None, _) => Agreement::Exact,
-                (Some(_), None) if certainty != Certainty::Exact => Agreement::Alternative,
+                (Some(_), None) if certainty != Certainty::Exact => {
+                    Agreement::Alternative(OTHER_ORDER)
+                }
                 (Some(difference), _) => Agreement::Different(difference),
             });
         };
         if certainty == Certainty::Alternatives {
             return Ok(match (self.is_listed(ours)?, found.out_of_order) {
-                (true, None) => Agreement::Alternative,
+                (true, None) => Agreement::Alternative(OTHER_OUTCOME),
                 (true, Some(difference)) => Agreement::Different(difference),
                 (false, _) => self.judge_stranger(difference),
             });
@@ -152,7 +166,7 @@ impl Line {
     fn judge_stranger(&self, difference: String) -> Agreement {
         let seen = self.alternatives_seen;
         if seen > self.alternatives.len() || seen >= MANY_ALTERNATIVES {
-            return Agreement::NotComparable;
+            return Agreement::NotComparable(STRANGER);
         }
         Agreement::Different(format!("{difference}, nor any of {seen} alternatives"))
     }

@@ -30,9 +30,10 @@ pub(crate) fn is_known(path: &Path) -> bool {
 /// Judges a file of conflicts or of tables, whatever it is called; none if it is neither.
 pub(crate) fn judge_file(path: &Path) -> Option<Result<Summary, Failure>> {
     let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim_start();
     let begins = |table: &&str| text.starts_with(&format!("[\"{table}\""));
     if TABLES.iter().any(begins) {
-        return Some(judge_conflicts(path, &text));
+        return Some(judge_conflicts(path, text));
     }
     let is_table = text.starts_with('{') && text.contains("\"valid_transition\"");
     let malformed = |wrong| Failure::Malformed {
@@ -40,7 +41,7 @@ pub(crate) fn judge_file(path: &Path) -> Option<Result<Summary, Failure>> {
         line: 1,
         wrong,
     };
-    is_table.then(|| judge_states(&text).map_err(malformed))
+    is_table.then(|| judge_states(text).map_err(malformed))
 }
 
 /// Judges the rows of a file.

@@ -1,5 +1,6 @@
 //! How rounds of ours compare with recorded ones, and how many of a file do.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How a round of ours compares with the recorded one.
@@ -7,11 +8,11 @@ use std::fmt;
 pub(crate) enum Agreement {
     /// What was recorded.
     Exact,
-    /// What the original decides as well, when its hash maps happen to be in another order.
-    Alternative,
-    /// Nobody can say: the original's state depends on the order of its hash maps from here on, or
-    /// too much ties for all alternatives to be known.
-    NotComparable,
+    /// What the original decides as well, when its hash maps happen to be in another order; what is
+    /// other about it.
+    Alternative(&'static str),
+    /// Nobody can say, and why not.
+    NotComparable(&'static str),
     /// Something else, in words.
     Different(String),
 }
@@ -23,6 +24,8 @@ pub(crate) struct Summary {
     pub(crate) alternative: usize,
     pub(crate) not_comparable: usize,
     pub(crate) different: usize,
+    /// How many are an alternative or not comparable for each reason, by what they are.
+    pub(crate) reasons: BTreeMap<(&'static str, &'static str), usize>,
     /// Of each that is different: scenario, round and what differs there.
     pub(crate) differences: Vec<String>,
 }
@@ -33,8 +36,14 @@ impl Summary {
         for (round, agreement) in agreements.into_iter().enumerate() {
             match agreement {
                 Agreement::Exact => self.exact += 1,
-                Agreement::Alternative => self.alternative += 1,
-                Agreement::NotComparable => self.not_comparable += 1,
+                Agreement::Alternative(why) => {
+                    self.alternative += 1;
+                    *self.reasons.entry(("alternative", why)).or_default() += 1;
+                }
+                Agreement::NotComparable(why) => {
+                    self.not_comparable += 1;
+                    *self.reasons.entry(("not comparable", why)).or_default() += 1;
+                }
                 Agreement::Different(what) => {
                     self.different += 1;
                     let difference = format!("{scenario}, round {round}: {what}");
@@ -52,6 +61,7 @@ impl fmt::Display for Summary {
             alternative,
             not_comparable,
             different,
+            reasons: _,
             differences: _,
         } = self;
         write!(
