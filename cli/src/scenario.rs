@@ -4,8 +4,8 @@ use crate::Error;
 use crate::load::read_folder;
 use deedbook::ids::{BrokerId, BundleId, Cuts, KeyRange, Namespace};
 use deedbook::planner::{
-    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, Resource, Settings, Strategy, Traffic,
-    split,
+    BrokerLoad, BundleLoad, ClusterLoad, Constraints, Mode, PlacementKind, Resource, Settings,
+    Strategy, Traffic, split,
 };
 use deedbook::reports::{Note, merge};
 use deedbook::sim::scenario::{Event, Rounds, Scenario};
@@ -51,6 +51,8 @@ struct File {
     rounds: RoundsForm,
     #[serde(default)]
     balance: BalanceForm,
+    /// Who chooses destinations that the strategy leaves open, in its mode.
+    placement: Option<PlacementKind>,
     /// When bundles are split, and where.
     splits: Option<split::Config>,
     #[serde(default)]
@@ -139,6 +141,12 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
     };
     let file: File = toml::from_str(&text).map_err(|error| no_scenario(one_line(&error)))?;
     let shedder = settings(file.shedder.clone()).map_err(no_scenario)?;
+    if is_open(&shedder) && file.placement.is_none() {
+        let strategy = shedder.strategy();
+        return Err(no_scenario(format!(
+            "the {strategy} strategy {NOBODY_CHOOSES}"
+        )));
+    }
     let (load, notes) = match &file.reports {
         Some(_) if !file.brokers.is_empty() || !file.namespaces.is_empty() => {
             let reason = "it names both load reports and brokers or namespaces of its own";
@@ -156,6 +164,7 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
     scenario.constraints = file.constraints;
     scenario.events = file.events;
     scenario.splits = file.splits;
+    scenario.placement = file.placement.map(|kind| (kind, shedder.mode()));
     scenario.rounds = Rounds {
         interval: duration(&file.rounds.interval).map_err(no_scenario)?,
         max: file.rounds.max,
@@ -184,23 +193,24 @@ pub(crate) fn read(path: &Path) -> Result<Loaded, Error> {
     })
 }
 
+/// What is wrong with a strategy that leaves destinations to placement, if there is none.
+const NOBODY_CHOOSES: &str =
+    "in mode reference leaves destinations open; say with placement who chooses them";
+
 /// The strategy and its settings; without a name it is the avg strategy.
 fn settings(mut table: toml::Table) -> Result<Settings, String> {
     let name = || Strategy::default().name().into();
     table.entry("strategy").or_insert_with(name);
-    let settings: Settings = table.try_into().map_err(|error| one_line(&error))?;
-    let strategy = settings.strategy();
+    table.try_into().map_err(|error| one_line(&error))
+}
+
+/// Whether a strategy leaves destinations to placement.
+fn is_open(settings: &Settings) -> bool {
     let open = matches!(
-        strategy,
+        settings.strategy(),
         Strategy::Threshold | Strategy::Overload | Strategy::Uniform
     );
-    if open && settings.mode() == Mode::Reference {
-        return Err(format!(
-            "the {strategy} strategy in mode reference leaves destinations open, and nobody here \
-             chooses them"
-        ));
-    }
-    Ok(settings)
+    open && settings.mode() == Mode::Reference
 }
 
 /// The load of a cluster that is described: every bundle dealt out to the brokers in turn.

@@ -3,7 +3,7 @@
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Position};
 use crate::planner::split::SplitPlan;
-use crate::planner::{ClusterLoad, Constraints, Plan, Shedder};
+use crate::planner::{ClusterLoad, Constrained, Constraints, Placement, Plan, Shedder};
 use crate::protocol::{Action, Answer, Request};
 use crate::state::Record;
 use crate::table::Table;
@@ -42,6 +42,7 @@ pub struct Balancer {
     shedder: Box<dyn Shedder>,
     /// The shedder as it was before the first round.
     fresh: Box<dyn Shedder>,
+    placement: Option<Constrained>,
     constraints: Constraints,
     config: Config,
     queue: VecDeque<Transfer>,
@@ -99,12 +100,22 @@ impl Balancer {
         Self {
             fresh: shedder.boxed_clone(),
             shedder,
+            placement: None,
             constraints,
             config,
             queue: VecDeque::new(),
             under_way: BTreeMap::new(),
             moved: BTreeMap::new(),
         }
+    }
+
+    /// Chooses destinations where the strategy leaves them open, before anything is unloaded, under
+    /// the constraints. It is shown every load and told every plan. Default: nobody does, and what
+    /// such a strategy wants is not done.
+    #[must_use]
+    pub fn placing(mut self, placement: Box<dyn Placement>) -> Self {
+        self.placement = Some(Constrained::new(placement, self.constraints.clone()));
+        self
     }
 
     /// Plans one round by the load as reported, corrected by who owns what now. What is left of the
@@ -140,7 +151,13 @@ impl Balancer {
 
     /// The second step, which takes its time and needs no table.
     pub(super) fn plan(&mut self, corrected: &ClusterLoad) -> Plan {
-        self.shedder.plan(corrected, &self.constraints)
+        let mut plan = self.shedder.plan(corrected, &self.constraints);
+        if let Some(placement) = &mut self.placement {
+            placement.observe(corrected);
+            plan.place(corrected, placement);
+            placement.adopt(&plan);
+        }
+        plan
     }
 
     /// The last step: queues the moves of the plan, of those bundles that are still where it saw
@@ -170,7 +187,7 @@ impl Balancer {
             .retain(|transfer| !split.contains(&transfer.bundle));
     }
 
-    /// Plans as the next round would, and leaves everything as it is.
+    /// Plans as the next round would, and leaves everything as it is, open destinations too.
     pub(super) fn rehearse(&self, corrected: &ClusterLoad) -> Plan {
         let mut shedder = self.shedder.boxed_clone();
         shedder.plan(corrected, &self.constraints)

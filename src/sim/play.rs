@@ -52,9 +52,9 @@ pub enum Error {
     /// A reader could not read the log.
     #[error("the log could not be read: {0}")]
     Read(#[from] table::Error),
-    /// The settings of splits hold a number that nobody can work with.
-    #[error("splits: {0}")]
-    Splits(#[from] planner::Error),
+    /// The settings hold a number that nobody can work with.
+    #[error(transparent)]
+    Planner(#[from] planner::Error),
 }
 
 /// A scenario being played.
@@ -93,11 +93,14 @@ impl Play {
         }
         let cluster = builder.build()?;
         let whole = Reader::new(Arc::clone(cluster.log()) as _);
-        let balancer = Balancer::new(
+        let mut balancer = Balancer::new(
             shedder,
             scenario.constraints.clone(),
             scenario.balance.clone(),
         );
+        if let Some((kind, mode)) = scenario.placement {
+            balancer = balancer.placing(kind.build(mode, scenario.seed)?);
+        }
         let splitter = scenario.splits.clone().map(Splitter::new).transpose()?;
         let mut play = Self {
             splitter,

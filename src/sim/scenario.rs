@@ -2,7 +2,7 @@
 
 use crate::balance;
 use crate::ids::{BrokerId, BundleId, Cuts, Namespace};
-use crate::planner::{ClusterLoad, Constraints, split};
+use crate::planner::{ClusterLoad, Constraints, Mode, PlacementKind, split};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub struct Scenario {
     pub constraints: Constraints,
     /// Limits of carrying plans out.
     pub balance: balance::Config,
+    /// Who chooses destinations where the strategy leaves them open; none: nobody.
+    pub placement: Option<(PlacementKind, Mode)>,
     /// When bundles are split, and where; none: never.
     pub splits: Option<split::Config>,
     /// When rounds come, and how many.
@@ -115,6 +117,7 @@ impl Scenario {
             load,
             constraints: Constraints::default(),
             balance: balance::Config::default(),
+            placement: None,
             splits: None,
             rounds: Rounds::default(),
             events: Vec::new(),

@@ -195,6 +195,17 @@ fn what_is_no_scenario_is_one_line() {
         let text = refused(&write(&format!("[shedder]\n{shedder}\n")));
         assert!(text.contains(expected), "{text}");
     }
+    // Said who chooses, it is played.
+    let reports = root().join("scenarios/reports/scale-out");
+    let placed = format!(
+        "reports = \"{}\"\nplacement = \"least-resource-usage\"\n[shedder]\n\
+         strategy = \"uniform\"\nmode = \"reference\"\n[rounds]\nmax = 2\n",
+        reports.display()
+    );
+    let found = json(&["simulate", &write(&placed)], 0);
+    let moves = rounds(&found)[0]["moves"].as_array().unwrap();
+    assert!(!moves.is_empty());
+    assert!(moves.iter().all(|made| made["to"] == "broker-2:8080"));
     let broker = "[[brokers]]\nname = \"a\"\ncores = 4\n";
     let twice = refused(&write(&format!("{broker}{broker}")));
     assert!(twice.contains("the broker a twice"), "{twice}");

@@ -12,6 +12,7 @@ mod round_robin;
 mod shared;
 mod standings;
 mod sticky;
+mod unloads;
 
 pub use at_random::AtRandom;
 pub use by_plan::ByPlan;

@@ -9,7 +9,8 @@ const USAGE: &str = "usage: vectors [FILE...]
 
 Compares the planner with recorded decisions of Apache Pulsar. Without a file it takes those in
 tests/data; a file of any name is known by what stands in it. Each file ends with a line of counts;
-before it stand the reasons of all rounds that are not exact. Exit status: 0 all agree, 1 a decision differs, 2 a file cannot be judged.";
+before it stand the reasons of all rounds that are not exact. Exit status: 0 all agree, 1 a decision
+differs, 2 a file cannot be judged.";
 
 /// Does what the arguments say; the exit status.
 pub(crate) fn run(
