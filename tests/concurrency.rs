@@ -199,7 +199,7 @@ fn a_failed_sync_reaches_everybody_and_nothing_succeeds_after_it() {
             let (before, after) = results.split_at(failed.unwrap_or(results.len()));
             taken.extend(positions(before));
             for result in after {
-                let doubt = *result == Err(AppendError::Unknown);
+                let doubt = matches!(result, Err(AppendError::Unknown(_)));
                 assert!(doubt || is_poisoned(result), "{result:?}");
                 lost_count += 1;
             }

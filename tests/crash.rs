@@ -8,7 +8,7 @@ mod files;
 use deedbook::clock::ManualClock;
 use deedbook::ids::{Epoch, Position};
 use deedbook::log::file::{Durability, FileLog, OpenError};
-use deedbook::log::{AppendError, EventLog, Member, Payload, Refusal};
+use deedbook::log::{AppendError, Doubt, EventLog, Member, Payload, Refusal};
 use deedbook::state::{Body, Change, Entry};
 use deedbook::storage::{MemoryStorage, Unsynced};
 use files::{append_now, entries, entry, lead, member_now, put_snapshot, wide_entry};
@@ -384,12 +384,16 @@ fn after_a_failed_sync_nothing_is_promised_until_the_log_is_opened_again() {
         path: Path::new("memory").join(FIRST),
         kind: std::io::ErrorKind::Other,
     }));
+    let unknown = Err(AppendError::Unknown(Doubt::Unsynced {
+        path: Path::new("memory").join(FIRST),
+        kind: std::io::ErrorKind::Other,
+    }));
     // It takes several sectors: what is written after it does not sync them by chance.
     let doubtful = wide_entry(2, 2);
-    assert_eq!(append_now(&log, &doubtful), Err(AppendError::Unknown));
+    assert_eq!(append_now(&log, &doubtful), unknown);
     assert_eq!(append_now(&log, &entry(2, 3)), poisoned);
     // It may be in the log: only what is certain is said.
-    assert_eq!(append_now(&log, &doubtful), Err(AppendError::Unknown));
+    assert_eq!(append_now(&log, &doubtful), unknown);
     assert!(append_now(&log, &entry(2, 1)).unwrap().already);
     assert_eq!(entries(&log, Position::ZERO).unwrap().len(), 1);
     drop(log);
@@ -433,7 +437,7 @@ fn go_on(storage: &MemoryStorage, plan: Plan, case: &str) {
             Err(AppendError::Refused(Refusal::Unavailable { .. })) => {
                 // What was refused is not in the log: the next append takes its place.
             }
-            Err(AppendError::Refused(Refusal::Poisoned { .. }) | AppendError::Unknown) => {
+            Err(AppendError::Refused(Refusal::Poisoned { .. }) | AppendError::Unknown(_)) => {
                 drop(log);
                 log = open();
                 epoch = lead(&log).ok();

@@ -330,7 +330,8 @@ fn live_through(storage: &Watched) {
         match append_now(&log, &entry) {
             Ok(appended) => stands.push((appended.position, entry)),
             Err(error) => {
-                if let AppendError::Unknown | AppendError::Refused(Refusal::Poisoned { .. }) = error
+                if let AppendError::Unknown(_) | AppendError::Refused(Refusal::Poisoned { .. }) =
+                    error
                 {
                     drop(log);
                     log = open();
@@ -343,7 +344,8 @@ fn live_through(storage: &Watched) {
         let _ = read().or_else(|_| read());
         if counter == 8 || counter == 16 {
             let led = lead(&log);
-            if let Err(AppendError::Unknown | AppendError::Refused(Refusal::Poisoned { .. })) = led
+            if let Err(AppendError::Unknown(_) | AppendError::Refused(Refusal::Poisoned { .. })) =
+                led
             {
                 drop(log);
                 log = open();

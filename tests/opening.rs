@@ -6,10 +6,10 @@ mod files;
 
 use deedbook::ids::Position;
 use deedbook::log::file::{FileLogBuilder, inspect};
-use deedbook::log::{EventLog, ReadError};
+use deedbook::log::{AppendError, Doubt, EventLog, ReadError};
 use deedbook::storage::{Access, MemoryStorage, Storage};
 use files::watched::{Reads, Watched};
-use files::{append_now, drain, entry, lead, put_snapshot};
+use files::{append, append_now, drain, entry, lead, put_snapshot};
 use std::sync::Arc;
 
 /// What stands at the beginning of each file, by docs/format.md.
@@ -132,4 +132,30 @@ fn damage_in_an_older_segment_is_found_by_who_reads_it() {
         .filter_map(|s| s.flaw.as_ref())
         .collect();
     assert!(matches!(flaws[..], [flaw] if is_named(flaw)), "{report:?}");
+}
+
+/// A broker that asks again about an entry of long ago cannot be told, and holds up nobody else.
+#[test]
+fn damage_in_an_older_segment_holds_up_only_who_asks_about_it() {
+    let storage = written(12);
+    let name = &segments(&storage)[5];
+    assert!(storage.flip(name, 8 * (HEADER_BYTES + 20)));
+    let log = files::open(&storage).unwrap();
+    let early = append(&log, &entry(1, 1));
+    let old = append(&log, &entry(1, 1_000));
+    let new = append(&log, &entry(1_000_000, 1));
+    log.drive();
+    assert!(!new.wait().unwrap().unwrap().already);
+    assert!(
+        early.wait().unwrap().unwrap().already,
+        "it stands before the damage"
+    );
+    let Err(AppendError::Unknown(Doubt::Unreadable(error))) = old.wait().unwrap() else {
+        panic!("it may be in the log");
+    };
+    let path = storage.path().join(name);
+    assert!(
+        error.to_string().contains(path.to_str().unwrap()),
+        "{error}"
+    );
 }

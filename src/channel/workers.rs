@@ -5,7 +5,7 @@ use super::handler::{Completion, OwnershipHandler, call_hook};
 use super::tail::{TailProgress, TailWorker};
 use crate::clock::Clock;
 use crate::ids::{BrokerId, EntryId};
-use crate::log::{Append, AppendError, AppendResult, EventLog, Guard};
+use crate::log::{Append, AppendError, AppendResult, Doubt, EventLog, Guard};
 use crate::pending::Pending;
 use crate::protocol::{Effect, Hook, HookId, Input, RegistryAnswer};
 use crate::registry::Registry;
@@ -174,7 +174,9 @@ fn call_hooks(
 /// Waits for appends in the order in which they were submitted.
 fn await_appends(mail: &Receiver<(EntryId, Pending<AppendResult>)>, inbox: &Sender<Mail>) {
     for (id, pending) in mail {
-        let result = pending.wait().unwrap_or(Err(AppendError::Unknown));
+        let result = pending
+            .wait()
+            .unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)));
         if inbox
             .send(Mail::Input(Input::Appended { id, result }))
             .is_err()

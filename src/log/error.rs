@@ -13,8 +13,32 @@ pub enum AppendError {
     #[error("the entry was refused: {0}")]
     Refused(#[from] Refusal),
     /// The entry may or may not be in the log. Append it again, unchanged, to find out.
-    #[error("the outcome of the append is unknown; append the same entry again to find out")]
-    Unknown,
+    #[error("it is unknown whether the entry is in the log: {0}")]
+    Unknown(#[from] Doubt),
+}
+
+/// Why it is unknown what became of an append.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// No answer came, in time or at all.
+    #[error("no answer came; append the same entry again to find out")]
+    NoAnswer,
+    /// It was written, and what was to make it durable failed.
+    #[error(
+        "{} could not be made durable ({kind}){}; reopen the log and append the same entry again",
+        .path.display(),
+        advice(*.kind)
+    )]
+    Unsynced {
+        /// What could not be made durable.
+        path: PathBuf,
+        /// The operating system's kind of error.
+        kind: std::io::ErrorKind,
+    },
+    /// Whether an earlier opening of the log took it cannot be read.
+    #[error("what was appended earlier cannot be read, and may hold it: {0}")]
+    Unreadable(ReadError),
 }
 
 /// Why an entry was refused.
@@ -49,13 +73,15 @@ pub enum Refusal {
         /// The operating system's kind of error.
         kind: std::io::ErrorKind,
     },
-    /// A sync failed earlier, so nothing that follows can be promised. Reopen the log.
+    /// A sync failed earlier, or what is written was removed, so nothing that follows can be
+    /// promised. Reopen the log.
     #[error(
-        "a sync of {} failed ({kind}), so nothing can be promised any more; reopen the log",
-        .path.display()
+        "{} could not be made durable ({kind}){}; nothing more is taken until the log is reopened",
+        .path.display(),
+        advice(*.kind)
     )]
     Poisoned {
-        /// What could not be synced.
+        /// What could not be made durable.
         path: PathBuf,
         /// The operating system's kind of error.
         kind: std::io::ErrorKind,
@@ -192,10 +218,15 @@ pub enum SnapshotError {
         /// The limit.
         max: usize,
     },
-    /// A sync of the log failed earlier, so a snapshot of it might outlive it. Reopen the log.
-    #[error("a sync of {} failed ({kind}); reopen the log", .path.display())]
+    /// A sync of the log failed, or what is written was removed, so a snapshot of it might outlive
+    /// it. Reopen the log.
+    #[error(
+        "{} could not be made durable ({kind}){}; reopen the log before a snapshot of it is taken",
+        .path.display(),
+        advice(*.kind)
+    )]
     Poisoned {
-        /// What could not be synced.
+        /// What could not be made durable.
         path: PathBuf,
         /// The operating system's kind of error.
         kind: std::io::ErrorKind,

@@ -10,7 +10,7 @@ mod member;
 mod memory;
 mod stored;
 
-pub use error::{AppendError, ReadError, Refusal, SnapshotError, TrimError};
+pub use error::{AppendError, Doubt, ReadError, Refusal, SnapshotError, TrimError};
 pub use member::{Leader, Member, MemberInfo, Members};
 pub use memory::MemoryLog;
 pub(crate) use stored::{StoredName, StoredState};

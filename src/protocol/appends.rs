@@ -159,7 +159,7 @@ impl Protocol {
                     self.resolve_passed(id, appended.position);
                 }
             }
-            Err(AppendError::Unknown) => {
+            Err(AppendError::Unknown(_)) => {
                 self.timers.set(
                     self.now.after(self.config.retry_interval),
                     Timer::Resend(id),

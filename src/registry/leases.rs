@@ -3,7 +3,7 @@
 use super::{Error, Registry};
 use crate::clock::{Clock, Tick};
 use crate::ids::{BrokerId, Epoch, Position, SessionToken};
-use crate::log::{AppendError, Member, MemberLog, Members};
+use crate::log::{AppendError, Doubt, Member, MemberLog, Members};
 use crate::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl LogRegistry {
     fn write(&self, state: &mut State, member: Member) -> Result<Position, Error> {
         let answer = self.log.append_member(member.clone()).wait();
         let appended = answer
-            .map_err(|_| AppendError::Unknown)
+            .map_err(|_| AppendError::Unknown(Doubt::NoAnswer))
             .and_then(|result| result)?;
         state.members.apply(appended.position, &member);
         Ok(appended.position)

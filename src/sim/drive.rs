@@ -390,9 +390,9 @@ impl Cluster {
 
 /// The answer that says that none came.
 pub(super) fn no_answer(request: RegistryRequest, sent_at: Tick) -> Option<RegistryAnswer> {
-    use crate::log::AppendError;
+    use crate::log::{AppendError, Doubt};
     use crate::registry::Error;
-    let error = Error::Unavailable(AppendError::Unknown);
+    let error = Error::Unavailable(AppendError::Unknown(Doubt::NoAnswer));
     match request {
         RegistryRequest::Register => Some(RegistryAnswer::Registered {
             sent_at,

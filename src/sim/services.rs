@@ -10,7 +10,7 @@ use super::network::Fate;
 use super::node::{Life, NodeId};
 use crate::clock::Tick;
 use crate::ids::BrokerId;
-use crate::log::{Append, AppendError, AppendResult, Guard, Payload, Refusal};
+use crate::log::{Append, AppendError, AppendResult, Doubt, Guard, Payload, Refusal};
 use crate::protocol::{Input, RegistryAnswer};
 use crate::registry;
 use std::io::ErrorKind;
@@ -71,7 +71,7 @@ impl Cluster {
         if fate == Fate::Lost {
             let answer = Input::Appended {
                 id: append.entry.id(),
-                result: Err(AppendError::Unknown),
+                result: Err(AppendError::Unknown(Doubt::NoAnswer)),
             };
             return self
                 .world
@@ -95,7 +95,10 @@ impl Cluster {
         let (delay, result) = if fate != Fate::AnswerLost {
             (self.dice.between(self.delays.log), result)
         } else {
-            (self.delays.time_out, Err(AppendError::Unknown))
+            (
+                self.delays.time_out,
+                Err(AppendError::Unknown(Doubt::NoAnswer)),
+            )
         };
         let answer = Input::Appended { id: entry, result };
         self.world.schedule(delay, Event::Arrive(id, answer));
@@ -105,7 +108,7 @@ impl Cluster {
     /// virtual time.
     pub(super) fn append_now(&mut self, append: Append) -> AppendResult {
         let answer = self.log.append(append).wait();
-        answer.unwrap_or(Err(AppendError::Unknown))
+        answer.unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)))
     }
 
     /// Somebody wrote: the history is read on, and all others hear of it in their own time.

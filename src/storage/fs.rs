@@ -3,7 +3,7 @@
 use super::{Access, Error, File, Lock, Storage};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -216,6 +216,14 @@ impl File for FsFile {
 
     fn sync(&self) -> Result<(), Error> {
         self.told(self.file.sync_data())
+    }
+
+    fn check_name(&self) -> Result<(), Error> {
+        if self.told(self.file.metadata())?.nlink() > 0 {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        Err(Error::NotFound { path })
     }
 }
 

@@ -428,6 +428,12 @@ impl File for MemoryFile {
             verdict.check(&self.path)
         })
     }
+
+    fn check_name(&self) -> Result<(), Error> {
+        let path = self.path.clone();
+        let is_named = self.storage.look(&path, |disk| disk.is_named(self.inode))?;
+        is_named.then_some(()).ok_or(Error::NotFound { path })
+    }
 }
 
 #[cfg(test)]

@@ -133,6 +133,15 @@ pub trait File: Send + Sync + Debug {
     ///
     /// [`Error`]; it is unknown then what is durable, and syncing again proves nothing.
     fn sync(&self) -> Result<(), Error>;
+
+    /// Makes sure that a name leads to it: a file that was removed takes bytes and syncs them as
+    /// any other, and nothing is left of it once it is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if it was removed, or replaced by a rename. One that was moved, alone or
+    /// with its directory, has a name.
+    fn check_name(&self) -> Result<(), Error>;
 }
 
 /// The lock of the one writer; dropping it gives it back.
@@ -175,15 +184,20 @@ mod tests {
         file.set_size(5).unwrap();
         file.sync().unwrap();
 
-        storage.create("a").unwrap();
+        let replaced = storage.create("a").unwrap();
         assert_eq!(storage.list().unwrap(), ["a", "b"]);
         storage.rename("b", "a").unwrap();
+        assert!(matches!(replaced.check_name(), Err(Error::NotFound { .. })));
         storage.sync().unwrap();
         assert_eq!(storage.list().unwrap(), ["a"]);
         let reader = storage.open("a", Access::Read).unwrap();
         assert_eq!(reader.size().unwrap(), 5);
         assert!(reader.write_at(0, b"x").is_err());
+        reader.check_name().unwrap();
+        file.check_name().unwrap();
         storage.remove("a").unwrap();
+        assert!(matches!(reader.check_name(), Err(Error::NotFound { .. })));
+        assert!(matches!(file.check_name(), Err(Error::NotFound { .. })));
         assert_eq!(
             reader.read_at(3, &mut found).unwrap(),
             2,

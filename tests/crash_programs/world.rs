@@ -3,7 +3,7 @@
 use crate::files::{self, append, builder, entry, lead, put_snapshot, read_all, wide_entry};
 use deedbook::ids::{Epoch, Position};
 use deedbook::log::file::{Durability, FileLog, inspect};
-use deedbook::log::{AppendError, EventLog, Member, Payload, Refusal};
+use deedbook::log::{AppendError, Doubt, EventLog, Member, Payload, Refusal};
 use deedbook::storage::MemoryStorage;
 
 /// What a program does next.
@@ -197,7 +197,9 @@ impl Process {
         while self.log.drive() {}
         let mut fate = Fate::GoesOn;
         for (pending, entry) in waiting {
-            let result = pending.wait().unwrap_or(Err(AppendError::Unknown));
+            let result = pending
+                .wait()
+                .unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)));
             let result = result.map(|appended| appended.position);
             if known.note(Payload::Entry(entry), result) == Fate::MustReopen {
                 fate = Fate::MustReopen;

@@ -13,8 +13,8 @@ use deedbook::clock::ManualClock;
 use deedbook::ids::{BrokerId, BundleId, Epoch, Holder, LogId, Position, SessionToken};
 use deedbook::log::file::{Durability, FileLog, FileLogBuilder, OpenError};
 use deedbook::log::{
-    Append, AppendError, AppendResult, EventLog, Guard, Member, MemberLog, Payload, ReadError,
-    SnapshotError, Tail, TailItem,
+    Append, AppendError, AppendResult, Doubt, EventLog, Guard, Member, MemberLog, Payload,
+    ReadError, SnapshotError, Tail, TailItem,
 };
 use deedbook::pending::Pending;
 use deedbook::state::{Body, Change, Entry, Record};
@@ -98,14 +98,18 @@ pub(crate) fn open_with(
 pub(crate) fn append_now(log: &FileLog, entry: &Arc<Entry>) -> AppendResult {
     let pending = append(log, entry);
     log.drive();
-    pending.wait().unwrap_or(Err(AppendError::Unknown))
+    pending
+        .wait()
+        .unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)))
 }
 
 /// Writes a membership record; its position.
 pub(crate) fn member_now(log: &FileLog, member: Member) -> Result<Position, AppendError> {
     let pending = log.append_member(member);
     log.drive();
-    let result = pending.wait().unwrap_or(Err(AppendError::Unknown));
+    let result = pending
+        .wait()
+        .unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)));
     result.map(|appended| appended.position)
 }
 

@@ -156,4 +156,9 @@ impl File for WatchedFile {
         self.storage.tick(&self.path)?;
         self.file.sync()
     }
+
+    fn check_name(&self) -> Result<(), Error> {
+        self.storage.tick(&self.path)?;
+        self.file.check_name()
+    }
 }

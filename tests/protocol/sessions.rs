@@ -3,7 +3,7 @@
 use crate::scene::*;
 use deedbook::clock::Tick;
 use deedbook::ids::{Position, SessionToken};
-use deedbook::log::{AppendError, Member, Members, Payload, TailItem};
+use deedbook::log::{AppendError, Doubt, Member, Members, Payload, TailItem};
 use deedbook::planner::AtRandom;
 use deedbook::protocol::{Action, Answer, Effect, Input, Protocol, RegistryAnswer};
 use deedbook::registry::Error;
@@ -156,7 +156,7 @@ fn a_hook_that_exceeds_its_limit_ends_the_session() {
 
 /// Drives one brain through an outage of the registry and counts what it asks for.
 fn requests_in_outage(minutes: u64) -> (usize, Tick) {
-    let error = || Error::Unavailable(AppendError::Unknown);
+    let error = || Error::Unavailable(AppendError::Unknown(Doubt::NoAnswer));
     let (mut protocol, mut effects) = Protocol::start(
         broker("a"),
         config(),

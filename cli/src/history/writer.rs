@@ -4,7 +4,7 @@ use super::{History, Shape, broker_name};
 use crate::Error;
 use deedbook::ids::{Epoch, Holder, Position, SessionToken};
 use deedbook::log::file::FileLog;
-use deedbook::log::{Append, AppendError, AppendResult, EventLog, Guard, Member, MemberLog};
+use deedbook::log::{Append, AppendError, AppendResult, Doubt, EventLog, Guard, Member, MemberLog};
 use deedbook::pending::Pending;
 use deedbook::state::Entry;
 use std::collections::VecDeque;
@@ -99,7 +99,9 @@ impl<'a> Appender<'a> {
         while self.in_flight.len() > count
             && let Some((expected, pending)) = self.in_flight.pop_front()
         {
-            let appended = pending.wait().unwrap_or(Err(AppendError::Unknown))?;
+            let appended = pending
+                .wait()
+                .unwrap_or(Err(AppendError::Unknown(Doubt::NoAnswer)))?;
             assert_eq!(appended.position, expected, "nobody else writes here");
         }
         Ok(())

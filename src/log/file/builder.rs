@@ -16,7 +16,7 @@ use super::{
 use crate::clock::{BootClock, Clock};
 use crate::ids::{LogId, Position, SessionToken};
 use crate::log::codec::Dictionary;
-use crate::log::{AppendError, ReadError, SnapshotError};
+use crate::log::{AppendError, Doubt, ReadError, SnapshotError};
 use crate::pending;
 #[cfg(unix)]
 use crate::storage::FsStorage;
@@ -308,7 +308,10 @@ fn create(spare: &Spare, log: LogId) -> Result<End, OpenError> {
 fn start(shared: Shared, found: Found, threads: Threads) -> Result<FileLog, OpenError> {
     let (answer, opened) = pending::channel();
     shared.write_now(VecDeque::from([group::opened(answer)]));
-    if let Err(error) = opened.wait().map_err(|_| AppendError::Unknown)? {
+    if let Err(error) = opened
+        .wait()
+        .map_err(|_| AppendError::Unknown(Doubt::NoAnswer))?
+    {
         // A sync that failed says more than that the outcome is unknown.
         shared.check()?;
         return Err(error.into());

@@ -5,7 +5,9 @@ use super::frame::FrameBuilder;
 use super::known::KnownIds;
 use crate::ids::{EntryId, Position};
 use crate::log::codec::{self, Dictionary, Mark};
-use crate::log::{AppendError, AppendResult, Appended, Guard, Member, Members, Payload, Refusal};
+use crate::log::{
+    AppendError, AppendResult, Appended, Doubt, Guard, Member, Members, Payload, Refusal,
+};
 use crate::pending::Completer;
 use std::collections::VecDeque;
 
@@ -31,8 +33,8 @@ pub(super) struct Memory {
     pub(super) members: Members,
     /// Room for one record.
     pub(super) record: Vec<u8>,
-    /// From here on a sync failed, and it is unknown what is in the log.
-    pub(super) doubt_from: Option<Position>,
+    /// From where on it is unknown what is in the log, and why.
+    pub(super) doubt: Option<(Position, Doubt)>,
 }
 
 /// A payload and how many bytes it takes in the log.
@@ -196,9 +198,9 @@ impl Group {
     }
 
     /// The group was written, and it is unknown whether it is durable.
-    pub(super) fn doubt(&mut self, memory: &mut Memory) {
-        memory.doubt_from.get_or_insert(self.first);
-        self.retract(&AppendError::Unknown);
+    pub(super) fn doubt(&mut self, memory: &mut Memory, doubt: Doubt) {
+        memory.doubt.get_or_insert((self.first, doubt.clone()));
+        self.retract(&doubt.into());
     }
 
     fn retract(&mut self, error: &AppendError) {
@@ -211,14 +213,14 @@ impl Group {
         }
     }
 
-    /// Answers everything in the queue without writing it.
+    /// Answers submissions without writing them.
     pub(super) fn refuse(
         &mut self,
-        queue: &mut VecDeque<Submission>,
+        submissions: impl IntoIterator<Item = Submission>,
         memory: &Memory,
         error: &AppendError,
     ) {
-        for submission in queue.drain(..) {
+        for submission in submissions {
             let result = judge(&submission, memory).unwrap_or_else(|| Err(error.clone()));
             self.answers.push((submission.answer, result));
         }
@@ -243,8 +245,8 @@ fn judge(submission: &Submission, memory: &Memory) -> Option<AppendResult> {
         && let Some(position) = memory.known.get(entry.id())
     {
         let already = true;
-        return Some(match memory.doubt_from {
-            Some(doubtful) if doubtful <= position => Err(AppendError::Unknown),
+        return Some(match &memory.doubt {
+            Some((first, doubt)) if *first <= position => Err(doubt.clone().into()),
             _ => Ok(Appended { position, already }),
         });
     }

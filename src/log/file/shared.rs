@@ -222,17 +222,25 @@ impl Shared {
         group
     }
 
-    /// Makes durable what was written so far, while further appends may be written.
+    /// Makes durable what was written so far, while further appends may be written, and makes sure
+    /// that the segment is still there.
     ///
     /// # Errors
     ///
-    /// The sync that failed, now or earlier.
+    /// What failed, now or earlier.
     fn sync(&self) -> Result<(), storage::Error> {
-        let unsynced = self.writer.lock().unsynced(self.clock.now());
+        let (segment, unsynced) = {
+            let writer = self.writer.lock();
+            (writer.written(), writer.unsynced(self.clock.now()))
+        };
         let result = unsynced.as_ref().map(|unsynced| unsynced.file.sync());
+        let kept = segment.file.check_name();
         let mut writer = self.writer.lock();
-        if let (Some(unsynced), Some(result)) = (&unsynced, &result) {
+        if let (Some(unsynced), Some(result)) = (&unsynced, result) {
             writer.note_sync(unsynced, result);
+        }
+        if let Err(error) = kept {
+            writer.note_removed(&segment, error);
         }
         self.queue.set_sync_due(writer.due());
         writer.check()

@@ -5,6 +5,8 @@
 //!
 //! After a failed sync nobody knows what is durable. The operating system has marked the bytes
 //! clean, so that another sync would say "done" and save nothing: the writer takes nothing more.
+//! Nor does it once the segment was removed from under it, which each sync looks for: whatever it
+//! syncs there is gone with the process.
 
 use super::format::{FRAME_BYTES_MAX, header};
 use super::frame::{Before, FrameBuilder, Place};
@@ -15,7 +17,7 @@ use super::{Durability, recovery};
 use crate::clock::Tick;
 use crate::ids::{LogId, Position, SessionToken};
 use crate::log::codec;
-use crate::log::{AppendError, Payload, ReadError, Refusal};
+use crate::log::{Doubt, Payload, ReadError, Refusal};
 use crate::storage::{self, File, Storage, write_zeroes};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,6 +54,13 @@ pub(super) struct Unsynced {
     seen_at: Tick,
 }
 
+/// The segment that is written, as it was at a moment.
+#[derive(Debug)]
+pub(super) struct WrittenSegment {
+    first: Position,
+    pub(super) file: Arc<dyn File>,
+}
+
 /// Writes the log.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -66,7 +75,7 @@ pub(super) struct Writer {
     scrub_to: Option<u64>,
     /// Whether the ids of entries of earlier openings are known, too.
     knows_older: bool,
-    /// The sync that failed: nothing more is taken.
+    /// The sync that failed, or the segment that is gone: nothing more is taken.
     poison: Option<storage::Error>,
 }
 
@@ -127,13 +136,29 @@ impl Writer {
     }
 
     /// Takes note of how the sync of it ended. Meanwhile more may have been written and synced.
-    pub(super) fn note_sync(&mut self, unsynced: &Unsynced, result: &Result<(), storage::Error>) {
+    pub(super) fn note_sync(&mut self, unsynced: &Unsynced, result: Result<(), storage::Error>) {
         if let Err(error) = result {
-            self.poison.get_or_insert_with(|| error.clone());
+            self.poison.get_or_insert(error);
         } else if self.next == unsynced.end {
             self.unsynced_since = None;
         } else {
             self.unsynced_since = self.unsynced_since.map(|since| since.max(unsynced.seen_at));
+        }
+    }
+
+    /// The segment that is written.
+    pub(super) fn written(&self) -> WrittenSegment {
+        WrittenSegment {
+            first: self.segment.first,
+            file: Arc::clone(&self.segment.file),
+        }
+    }
+
+    /// Takes note that a segment was removed. If it is not written any more, a trim may have done
+    /// that.
+    pub(super) fn note_removed(&mut self, segment: &WrittenSegment, error: storage::Error) {
+        if segment.first == self.segment.first {
+            self.poison.get_or_insert(error);
         }
     }
 
@@ -145,10 +170,15 @@ impl Writer {
         now: Tick,
     ) -> Group {
         let mut group = Group::begin(self.next, &self.memory);
-        if self.learn_older(queue).is_err() {
-            group.refuse(queue, &self.memory, &AppendError::Unknown);
-        } else if let Err(refusal) = self.gather(&mut group, queue, spare) {
-            group.refuse(queue, &self.memory, &refusal.into());
+        if let Err(error) = self.learn_older(queue) {
+            // Whoever sends what no earlier opening can hold does not have to wait for it.
+            let (older, rest) = queue.drain(..).partition(|next| self.is_older(next));
+            *queue = rest;
+            let older: VecDeque<_> = older;
+            group.refuse(older, &self.memory, &Doubt::Unreadable(error).into());
+        }
+        if let Err(refusal) = self.gather(&mut group, queue, spare) {
+            group.refuse(queue.drain(..), &self.memory, &refusal.into());
         } else if !group.is_empty() {
             self.write(&mut group, now);
         }
@@ -205,36 +235,51 @@ impl Writer {
         }
         self.segment.offset = end;
         self.unsynced_since.get_or_insert(now);
-        if self.setting.durability == Durability::Always && self.sync().is_err() {
-            group.doubt(&mut self.memory);
+        if self.setting.durability == Durability::Always
+            && let Err(error) = self.sync()
+        {
+            let (path, kind) = (error.path().to_owned(), error.kind());
+            group.doubt(&mut self.memory, Doubt::Unsynced { path, kind });
         }
     }
 
-    /// Makes durable what was written.
+    /// Makes durable what was written, and makes sure that it is still there.
     ///
     /// # Errors
     ///
-    /// The sync that failed, now or earlier.
+    /// What failed, now or earlier.
     pub(super) fn sync(&mut self) -> Result<(), storage::Error> {
-        if self.unsynced_since.is_none() {
-            return Ok(());
-        }
         self.check()?;
-        self.sync_segment()
+        if self.unsynced_since.is_some() {
+            self.sync_segment()
+        } else {
+            self.check_kept()
+        }
     }
 
     fn sync_segment(&mut self) -> Result<(), storage::Error> {
         let synced = self.segment.file.sync();
         synced.inspect_err(|error| self.poison = Some(error.clone()))?;
         self.unsynced_since = None;
-        Ok(())
+        self.check_kept()
+    }
+
+    /// Whether anything can be promised, and the segment is still there.
+    ///
+    /// # Errors
+    ///
+    /// The sync that failed earlier, or that the segment was removed.
+    fn check_kept(&mut self) -> Result<(), storage::Error> {
+        self.check()?;
+        let kept = self.segment.file.check_name();
+        kept.inspect_err(|error| self.poison = Some(error.clone()))
     }
 
     /// Whether anything can be promised.
     ///
     /// # Errors
     ///
-    /// The sync that failed earlier.
+    /// What failed earlier.
     pub(super) fn check(&self) -> Result<(), storage::Error> {
         self.poison.clone().map_or(Ok(()), Err)
     }
@@ -290,15 +335,18 @@ impl Writer {
     /// An entry of an earlier opening may be in the log already. Nobody sends one but to find out,
     /// so the ids of all that is retained are read only then.
     fn learn_older(&mut self, queue: &VecDeque<Submission>) -> Result<(), ReadError> {
-        let is_older = |submission: &Submission| {
-            matches!(&submission.payload, Payload::Entry(entry)
-                if entry.author.session < self.setting.opened)
-        };
-        if !self.knows_older && queue.iter().any(is_older) {
+        if !self.knows_older && queue.iter().any(|next| self.is_older(next)) {
             recovery::learn_ids(&self.setting, self.next, &mut self.memory.known)?;
             self.knows_older = true;
         }
         Ok(())
+    }
+
+    fn is_older(&self, submission: &Submission) -> bool {
+        match &submission.payload {
+            Payload::Entry(entry) => entry.author.session < self.setting.opened,
+            Payload::Member(_) => false,
+        }
     }
 }
 

@@ -242,6 +242,10 @@ impl Disk {
         self.live.get(name).copied()
     }
 
+    pub(super) fn is_named(&self, inode: u64) -> bool {
+        self.live.values().any(|named| *named == inode)
+    }
+
     pub(super) fn create(&mut self, name: &str) -> u64 {
         self.inode_count += 1;
         let inode = self.inode_count;

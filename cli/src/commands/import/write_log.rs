@@ -144,7 +144,7 @@ fn settle(
 ) -> Result<(), Error> {
     for pending in waiting.drain(..) {
         let outcome = pending.wait();
-        outcome.unwrap_or(Err(deedbook::log::AppendError::Unknown))?;
+        outcome.unwrap_or(Err(deedbook::log::Doubt::NoAnswer.into()))?;
     }
     Ok(())
 }
