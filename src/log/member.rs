@@ -58,6 +58,8 @@ pub struct Leader {
 pub struct Members {
     sessions: BTreeMap<SessionToken, MemberInfo>,
     leader: Option<Leader>,
+    /// The newest record that was taken in.
+    newest: Position,
 }
 
 impl Members {
@@ -65,6 +67,13 @@ impl Members {
     #[must_use]
     pub fn sessions(&self) -> &BTreeMap<SessionToken, MemberInfo> {
         &self.sessions
+    }
+
+    /// Where the newest record stands that is in it; zero if there is none. Whoever has read the
+    /// log up to there knows what the members had done before.
+    #[must_use]
+    pub fn newest(&self) -> Position {
+        self.newest
     }
 
     /// Who leads.
@@ -101,8 +110,12 @@ impl Members {
 
     /// Takes in the record at `position`.
     pub fn apply(&mut self, position: Position, member: &Member) {
+        self.newest = position;
         match member {
-            Member::Opened => *self = Self::default(),
+            Member::Opened => {
+                self.sessions.clear();
+                self.leader = None;
+            }
             Member::Joined { broker } => {
                 if let Some(earlier) = self.session_of(broker) {
                     self.end(earlier);
@@ -194,6 +207,7 @@ mod tests {
             },
         );
         members.apply(Position::new(2), &Member::Opened);
-        assert_eq!(members, Members::default());
+        assert_eq!((members.sessions().len(), members.leader()), (0, None));
+        assert_eq!(members.newest(), Position::new(2));
     }
 }

@@ -87,7 +87,10 @@ impl Protocol {
             }
             None => true,
         };
-        if is_marked && self.has_nothing(broker) {
+        // The list may run ahead of the log as it was read: what the broker got before it was
+        // marked is to be seen first.
+        let has_read = self.table.next() > list.newest();
+        if is_marked && has_read && self.has_nothing(broker) {
             let position = self.table.next().previous();
             self.finish_done(id, position);
         }

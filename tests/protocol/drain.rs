@@ -56,6 +56,21 @@ fn a_broker_gives_everything_away_and_whoever_asked_hears_when_it_is_empty() {
     assert_eq!(refused, not_to_it);
 }
 
+/// The list of members says that a broker is being emptied before the log has told what it got.
+#[test]
+fn who_reads_the_log_late_calls_nobody_empty() {
+    let mut cluster = owned_by(&["a", "b", "c"], &["c"]);
+    let moved = bundle(0, 1);
+    cluster.slow_tail(&broker("b"), seconds(5));
+    ask(&mut cluster, "a", &moved, transfer("a"));
+    until_owned(&mut cluster, seconds(1), &moved, "a");
+    slow_hooks(&mut cluster, "a", 2_000);
+    let ticket = cluster.ask(&broker("b"), drain("a"));
+    let answer = wait(&mut cluster, ticket);
+    assert!(matches!(answer, Answer::Done { .. }), "{answer:?}");
+    assert_eq!(load(&cluster, "a"), []);
+}
+
 #[test]
 fn a_broker_that_is_emptied_gets_nothing_and_may_lead_on() {
     let mut cluster = owned_by(&["a", "b"], &["a", "b", "b", "b"]);
