@@ -1,11 +1,11 @@
 //! A few moves of each plan at a time, and what became of them.
 
+use super::owned;
 use crate::clock::Tick;
 use crate::ids::{BrokerId, BundleId, Position};
 use crate::planner::split::SplitPlan;
 use crate::planner::{ClusterLoad, Constrained, Constraints, Placement, Plan, Shedder};
 use crate::protocol::{Action, Answer, Request};
-use crate::state::Record;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -139,10 +139,8 @@ impl Balancer {
         self.moved.retain(|_, moved| now.since(*moved) < cool_down);
         for (broker, reported) in &mut load.brokers {
             reported.bundles.retain(|bundle, _| {
-                let owned = table.get(bundle).is_some_and(
-                    |row| matches!(&row.record, Record::Owned { owner } if owner.broker == *broker),
-                );
-                owned && !self.under_way.contains_key(bundle)
+                let is_owned = owned(table, broker, bundle).is_some();
+                is_owned && !self.under_way.contains_key(bundle)
             });
         }
         load.recently_moved.extend(self.moved.keys().cloned());
@@ -168,11 +166,9 @@ impl Balancer {
         let unloads = plan.unloads.iter();
         let unloads = unloads.map(|planned| (&planned.bundle, &planned.from, None));
         let still_there = moves.chain(unloads).filter_map(|(bundle, from, to)| {
-            let row = table.get(bundle)?;
-            let owned = matches!(&row.record, Record::Owned { owner } if owner.broker == *from);
-            owned.then(|| Transfer {
+            Some(Transfer {
                 bundle: bundle.clone(),
-                expected: row.version,
+                expected: owned(table, from, bundle)?.version,
                 from: from.clone(),
                 to: to.cloned(),
             })

@@ -20,3 +20,13 @@ pub use load_store::{LoadStore, MemoryLoadStore, Reported};
 pub use recent::Recent;
 pub use rounds::{Order, Pace, Picture, Round, Rounds, Switch};
 pub use split::{SplitOrder, SplitReport, Splitter, find_cuts};
+
+use crate::ids::{BrokerId, BundleId};
+use crate::state::{Record, Row};
+use crate::table::Table;
+
+/// The row of a bundle, if this broker owns it.
+fn owned<'a>(table: &'a Table, broker: &BrokerId, bundle: &BundleId) -> Option<&'a Row> {
+    let row = table.get(bundle)?;
+    matches!(&row.record, Record::Owned { owner } if owner.broker == *broker).then_some(row)
+}

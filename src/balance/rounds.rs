@@ -280,7 +280,7 @@ impl Rounds {
     pub fn begin(&mut self, now: Tick, table: &Table, picture: Picture, plan: Plan) {
         let Some(epoch) = self.epoch else { return };
         let splitter = self.splitter.as_mut();
-        let splits = splitter.map(|one| one.round(table, &picture.load, Topics::new()));
+        let splits = splitter.map(|one| one.round(table, picture.load, Topics::new()));
         let splits = splits.unwrap_or_default();
         self.balancer.begin(table, &plan);
         self.balancer.leave_to(&splits);

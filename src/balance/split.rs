@@ -1,5 +1,6 @@
 //! Splits of bundles that stay too big: from load and table to requests, and what became of them.
 
+use super::owned;
 use super::rounds::Switch;
 use crate::ids::{BundleId, Cuts, Namespace, Position};
 use crate::planner::split::{
@@ -45,7 +46,7 @@ pub struct SplitReport {
 /// use deedbook::table::Table;
 ///
 /// let mut splitter = Splitter::new(Config::default())?;
-/// let plan = splitter.round(&Table::default(), &ClusterLoad::default(), Topics::new());
+/// let plan = splitter.round(&Table::default(), ClusterLoad::default(), Topics::new());
 /// assert!(plan.splits.is_empty() && splitter.due().is_empty());
 /// # Ok::<(), deedbook::planner::Error>(())
 /// ```
@@ -99,11 +100,14 @@ impl Splitter {
     }
 
     /// Plans one round. What is left of the round before is dropped: this one saw more.
-    pub fn round(&mut self, table: &Table, load: &ClusterLoad, topics: Topics) -> SplitPlan {
+    pub fn round(&mut self, table: &Table, mut load: ClusterLoad, topics: Topics) -> SplitPlan {
         if self.switch != Switch::On {
             return SplitPlan::default();
         }
-        let load = owned(load, table);
+        for (broker, reported) in &mut load.brokers {
+            let bundles = &mut reported.bundles;
+            bundles.retain(|bundle, _| owned(table, broker, bundle).is_some());
+        }
         let splitting = table.in_flight();
         let splitting = splitting.filter(|(_, row)| matches!(row.record, Record::Splitting { .. }));
         let splitting = splitting.map(|(bundle, _)| bundle.clone());
@@ -150,19 +154,6 @@ impl Splitter {
         self.planned.clear();
         self.strategy = self.fresh.clone();
     }
-}
-
-/// The load without what a broker does not own.
-fn owned(load: &ClusterLoad, table: &Table) -> ClusterLoad {
-    let mut load = load.clone();
-    for (broker, reported) in &mut load.brokers {
-        reported.bundles.retain(|bundle, _| {
-            table.get(bundle).is_some_and(
-                |row| matches!(&row.record, Record::Owned { owner } if owner.broker == *broker),
-            )
-        });
-    }
-    load
 }
 
 /// How many bundles the namespaces in the reports have.

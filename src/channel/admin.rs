@@ -1,13 +1,11 @@
 //! Commands about whole namespaces and brokers as the embedder sees them.
 
-use super::command::CommandResult;
-use super::handle::Channel;
+use super::command::{Command, CommandResult};
 use crate::ids::{BrokerId, Cuts, Namespace, Position, SessionToken};
 use crate::pending::Pending;
 use crate::protocol::Request;
-use std::time::Duration;
 
-/// A command about one namespace, with what it expects and how long it waits.
+/// A command about one namespace.
 ///
 /// # Examples
 ///
@@ -32,43 +30,13 @@ use std::time::Duration;
 /// assert_eq!(broker.version_of(&namespace), Position::ZERO);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-#[must_use = "nothing is asked before one of the commands is called"]
-pub struct NamespaceCommand<'a> {
-    channel: &'a Channel,
-    namespace: Namespace,
-    expected: Option<Position>,
-    within: Option<Duration>,
-}
+pub type NamespaceCommand<'a> = Command<'a, Namespace, Position>;
 
-impl<'a> NamespaceCommand<'a> {
-    pub(super) fn new(channel: &'a Channel, namespace: Namespace) -> Self {
-        Self {
-            channel,
-            namespace,
-            expected: None,
-            within: None,
-        }
-    }
-
-    /// Only if this is its [version](Channel::version_of), [`Position::ZERO`] standing for a
-    /// namespace that is absent; else it is refused. Default: whatever its version.
-    pub fn expecting(mut self, version: Position) -> Self {
-        self.expected = Some(version);
-        self
-    }
-
-    /// How long to wait for completion. Default:
-    /// [`Config::command_limit`](crate::protocol::Config::command_limit).
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.within = Some(limit);
-        self
-    }
-
+impl NamespaceCommand<'_> {
     /// Creates it, divided at `cuts`; all its bundles are free. Complete when it is there.
     pub fn create(self, cuts: Option<Cuts>) -> Pending<CommandResult> {
         let request = Request::CreateNamespace {
-            namespace: self.namespace,
+            namespace: self.subject,
             cuts,
             expected: self.expected,
         };
@@ -78,14 +46,14 @@ impl<'a> NamespaceCommand<'a> {
     /// Deletes it and all its bundles. Complete when it is gone.
     pub fn delete(self) -> Pending<CommandResult> {
         let request = Request::DeleteNamespace {
-            namespace: self.namespace,
+            namespace: self.subject,
             expected: self.expected,
         };
         self.channel.command(request, self.within)
     }
 }
 
-/// A command about one broker, with what it expects and how long it waits.
+/// A command about one broker.
 ///
 /// # Examples
 ///
@@ -114,45 +82,16 @@ impl<'a> NamespaceCommand<'a> {
 /// })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-#[must_use = "nothing is asked before one of the commands is called"]
-pub struct BrokerCommand<'a> {
-    channel: &'a Channel,
-    broker: BrokerId,
-    expected: Option<SessionToken>,
-    within: Option<Duration>,
-}
+pub type BrokerCommand<'a> = Command<'a, BrokerId, SessionToken>;
 
-impl<'a> BrokerCommand<'a> {
-    pub(super) fn new(channel: &'a Channel, broker: BrokerId) -> Self {
-        Self {
-            channel,
-            broker,
-            expected: None,
-            within: None,
-        }
-    }
-
-    /// Only if this is the broker's session; else it is refused. Default: whichever it has.
-    pub fn expecting(mut self, session: SessionToken) -> Self {
-        self.expected = Some(session);
-        self
-    }
-
-    /// How long to wait for completion. Default:
-    /// [`Config::command_limit`](crate::protocol::Config::command_limit).
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.within = Some(limit);
-        self
-    }
-
+impl BrokerCommand<'_> {
     /// Has it emptied: it gets no more bundles and gives away what it has, to whom placement
     /// chooses; what nobody may take becomes free. Complete when it has nothing left; if that is
     /// not in time, [`NotEmpty`](super::CommandError::NotEmpty) says what it has. So it stays until
     /// its process ends: it serves look-ups and may lead, and owns nothing.
     pub fn drain(self) -> Pending<CommandResult> {
         let request = Request::Drain {
-            broker: self.broker,
+            broker: self.subject,
             expected: self.expected,
         };
         self.channel.command(request, self.within)

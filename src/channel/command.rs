@@ -143,7 +143,44 @@ pub(crate) fn look_up_result(answer: Answer) -> LookUpResult {
     }
 }
 
-/// A command about one bundle, with what it expects and how long it waits.
+/// A command about one subject, with what it expects of it and how long it waits.
+#[derive(Debug)]
+#[must_use = "nothing is asked before one of the commands is called"]
+pub struct Command<'a, Subject, Seen> {
+    pub(super) channel: &'a Channel,
+    pub(super) subject: Subject,
+    pub(super) expected: Option<Seen>,
+    pub(super) within: Option<Duration>,
+}
+
+impl<'a, Subject, Seen> Command<'a, Subject, Seen> {
+    pub(super) fn new(channel: &'a Channel, subject: Subject) -> Self {
+        Self {
+            channel,
+            subject,
+            expected: None,
+            within: None,
+        }
+    }
+
+    /// Only if this is what its subject has, else it is refused: the version of a bundle, that is
+    /// the position of its last change; the [version](Channel::version_of) of a namespace,
+    /// [`Position::ZERO`] standing for one that is absent; the session of a broker. Default:
+    /// whatever it has.
+    pub fn expecting(mut self, seen: Seen) -> Self {
+        self.expected = Some(seen);
+        self
+    }
+
+    /// How long to wait for completion. Default:
+    /// [`Config::command_limit`](crate::protocol::Config::command_limit).
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.within = Some(limit);
+        self
+    }
+}
+
+/// A command about one bundle.
 ///
 /// # Examples
 ///
@@ -156,39 +193,9 @@ pub(crate) fn look_up_result(answer: Answer) -> LookUpResult {
 /// # let _ = unloaded.wait();
 /// # }
 /// ```
-#[derive(Debug)]
-#[must_use = "nothing is asked before one of the commands is called"]
-pub struct BundleCommand<'a> {
-    channel: &'a Channel,
-    bundle: BundleId,
-    expected: Option<Position>,
-    within: Option<Duration>,
-}
+pub type BundleCommand<'a> = Command<'a, BundleId, Position>;
 
-impl<'a> BundleCommand<'a> {
-    pub(super) fn new(channel: &'a Channel, bundle: BundleId) -> Self {
-        Self {
-            channel,
-            bundle,
-            expected: None,
-            within: None,
-        }
-    }
-
-    /// Only if the bundle was last changed at this position; else it is refused. Default: whatever
-    /// its version.
-    pub fn expecting(mut self, version: Position) -> Self {
-        self.expected = Some(version);
-        self
-    }
-
-    /// How long to wait for completion. Default:
-    /// [`Config::command_limit`](crate::protocol::Config::command_limit).
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.within = Some(limit);
-        self
-    }
-
+impl BundleCommand<'_> {
     /// Gives a free bundle to a broker. Complete when that broker owns it.
     pub fn assign(self, destination: BrokerId) -> Pending<CommandResult> {
         self.submit(Action::Assign {
@@ -254,7 +261,7 @@ impl<'a> BundleCommand<'a> {
         topics: &[TopicLoad],
     ) -> Pending<CommandResult> {
         let channel = self.channel;
-        let found = channel.read(|table| find_cuts(strategy, &self.bundle, topics, table));
+        let found = channel.read(|table| find_cuts(strategy, &self.subject, topics, table));
         match found {
             Ok((version, cuts)) => {
                 let expected = self.expected.unwrap_or(version);
@@ -266,7 +273,7 @@ impl<'a> BundleCommand<'a> {
 
     fn submit(self, action: Action) -> Pending<CommandResult> {
         let request = Request::Bundle {
-            bundle: self.bundle,
+            bundle: self.subject,
             expected: self.expected,
             action,
         };

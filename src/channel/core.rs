@@ -388,8 +388,9 @@ fn turn(
             return report;
         }
         let ready = shared.is_ready();
-        let standing = events::Standing::of(&shared.protocol.read(), ready);
-        watch.look(standing);
+        if events::TOLD {
+            watch.look(events::Standing::of(&shared.protocol.read(), ready));
+        }
         if ready != std::mem::replace(&mut was_ready, ready) {
             shared.tell_readiness();
         }

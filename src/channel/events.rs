@@ -32,6 +32,9 @@ macro_rules! tell {
     }};
 }
 
+/// Whether anything is told.
+pub(super) const TOLD: bool = cfg!(feature = "tracing");
+
 /// What lasts, as one step of the protocol left it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Standing {

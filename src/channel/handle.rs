@@ -200,8 +200,8 @@ impl Channel {
         )
     }
 
-    /// Whether the bundle is this broker's, now, with the fence to hand to storage. Never waits,
-    /// never "yes" on doubt.
+    /// Whether the bundle is this broker's, now, with the fence to hand to storage. Never "yes" on
+    /// doubt; waits for no hook, listener or log, at most for the step that the core is in.
     #[must_use]
     pub fn is_mine(&self, bundle: &BundleId) -> Mine {
         if !self.inner.shared.is_running() {

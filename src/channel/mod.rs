@@ -26,7 +26,7 @@ pub use admin::{BrokerCommand, NamespaceCommand};
 pub use balancing::Balancing;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
-pub use command::{BundleCommand, CommandError, CommandResult, Completed};
+pub use command::{BundleCommand, Command, CommandError, CommandResult, Completed};
 pub use command::{LookUpError, LookUpResult, Owner};
 
 #[cfg(feature = "sim")]

@@ -203,15 +203,15 @@ impl<T> Default for Numbers<T> {
 impl<T: Clone + Eq + Hash> Numbers<T> {
     /// The number of a name, and whether it is new.
     fn number(&mut self, name: &T) -> (u32, bool) {
-        if let Some(&number) = self.by_name.get(name) {
-            return (number, false);
+        match self.known(name) {
+            Some(number) => (number, false),
+            None => (self.push(name.clone()), true),
         }
-        (self.push(name.clone()), true)
     }
 
     /// The number of a name that was introduced.
-    fn known(&self, name: &T) -> Option<u64> {
-        self.by_name.get(name).copied().map(u64::from)
+    fn known(&self, name: &T) -> Option<u32> {
+        self.by_name.get(name).copied()
     }
 
     /// Takes in a name that was introduced; it must be new.
@@ -293,7 +293,7 @@ impl Dictionary {
     /// [`Error`] if the bytes are not what [`Dictionary::encode`] writes after the same payloads;
     /// nothing is taken in then.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, Error> {
-        if let Some(entry) = plain::entry(self, bytes) {
+        if let Some(entry) = plain::read(self, bytes) {
             return Ok(Payload::Entry(Arc::new(entry)));
         }
         self.decode_any(bytes)

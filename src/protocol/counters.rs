@@ -71,11 +71,7 @@ impl Ledger {
     }
 
     pub(super) fn count_rejection(&mut self, rejection: &Rejection) {
-        *self
-            .counters
-            .conflicts
-            .entry(reason(rejection))
-            .or_default() += 1;
+        *self.counters.conflicts.entry(rejection.name()).or_default() += 1;
     }
 
     /// A forced change counts; `row` is what it left.
@@ -110,29 +106,5 @@ impl Protocol {
             *counts.entry(row.record.state()).or_default() += 1;
         }
         counts
-    }
-}
-
-/// The label of a reason.
-const fn reason(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::StaleVersion { .. } => "stale_version",
-        Rejection::InvalidTransition { .. } => "invalid_transition",
-        Rejection::WrongAuthor { .. } => "wrong_author",
-        Rejection::TermBroken { .. } => "term_broken",
-        Rejection::NotAPartition { .. } => "not_a_partition",
-        Rejection::StaleSession { .. } => "stale_session",
-        Rejection::StaleEpoch { .. } => "stale_epoch",
-        Rejection::NoEpoch => "no_epoch",
-        Rejection::Overlaps { .. } => "overlaps",
-        Rejection::DuplicateBundle { .. } => "duplicate_bundle",
-        Rejection::ChangeCount { .. } => "change_count",
-        Rejection::NamespaceBeingDeleted { .. } => "namespace_being_deleted",
-        Rejection::NamespaceExists { .. } => "namespace_exists",
-        Rejection::UnknownNamespace { .. } => "unknown_namespace",
-        Rejection::NamespaceNotMarked { .. } => "namespace_not_marked",
-        Rejection::NamespaceInUse { .. } => "namespace_in_use",
-        Rejection::StaleView { .. } => "stale_view",
-        Rejection::RulesNotNewer { .. } => "rules_not_newer",
     }
 }

@@ -327,7 +327,7 @@ impl Play {
         let (Some(operator), Some(splitter)) = (self.operator(), &mut self.splitter) else {
             return Ok((SplitPlan::default(), Vec::new()));
         };
-        let plan = splitter.round(self.cluster.table(), &load, Topics::new());
+        let plan = splitter.round(self.cluster.table(), load, Topics::new());
         let due = splitter.due().into_iter();
         let asked: Vec<_> = due
             .map(|order| {

@@ -63,6 +63,9 @@ pub struct Applied {
     pub fact: Option<Fact>,
 }
 
+/// What changes beside rows, or why nothing changes.
+type Ruling = Result<Option<Fact>, Rejection>;
+
 /// One row before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowChange {
@@ -168,7 +171,7 @@ impl Table {
         position: Position,
         entry: &Entry,
         mut changes: Option<&mut Vec<RowChange>>,
-    ) -> Result<Option<Result<Option<Fact>, Rejection>>, Error> {
+    ) -> Result<Option<Ruling>, Error> {
         if position < self.next {
             return Ok(None);
         }
@@ -188,7 +191,9 @@ impl Table {
         };
         let removes = rows.iter().any(|(_, row)| row.is_none());
         self.facts.apply(position, fact.as_ref(), removes);
-        self.begin(fact.as_ref());
+        if let Some(fact) = &fact {
+            self.begin(fact);
+        }
         for (bundle, after) in rows.drain(..) {
             let Some(changes) = &mut changes else {
                 self.set(&bundle, after);
@@ -221,16 +226,15 @@ impl Table {
     }
 
     /// Takes in a fact as far as it comes before the rows that it is about.
-    fn begin(&mut self, fact: Option<&Fact>) {
+    fn begin(&mut self, fact: &Fact) {
         match fact {
-            Some(Fact::NamespaceCreated(namespace)) => {
+            Fact::NamespaceCreated(namespace) => {
                 self.rows.set_phase(namespace, Some(Phase::Live));
             }
-            Some(Fact::NamespaceMarked(namespace)) => {
+            Fact::NamespaceMarked(namespace) => {
                 self.rows.set_phase(namespace, Some(Phase::BeingDeleted));
             }
-            Some(Fact::NamespaceEnded(_) | Fact::LeaderStarted(_) | Fact::RulesRaised(_))
-            | None => {}
+            Fact::NamespaceEnded(_) | Fact::LeaderStarted(_) | Fact::RulesRaised(_) => {}
         }
     }
 
@@ -310,8 +314,7 @@ impl Table {
         self.rows.count()
     }
 
-    /// The bundles that a session holds: it owns, releases or splits them. In no order, but equal
-    /// histories give equal orders.
+    /// The bundles that a session holds: it owns, releases or splits them. In no order.
     pub fn held_by(&self, holder: &Holder) -> impl Iterator<Item = (&BundleId, &Row)> {
         self.in_slots(self.indexes().held.get(holder))
     }
@@ -323,18 +326,17 @@ impl Table {
         holders.into_iter()
     }
 
-    /// The bundles that are to go to a broker, in an order as that of [`Self::held_by`].
+    /// The bundles that are to go to a broker, in no order.
     pub fn destined_to(&self, broker: &BrokerId) -> impl Iterator<Item = (&BundleId, &Row)> {
         self.in_slots(self.indexes().destined.get(broker))
     }
 
-    /// The bundles that somebody has a step to finish with, in an order as that of
-    /// [`Self::held_by`].
+    /// The bundles that somebody has a step to finish with, in no order.
     pub fn in_flight(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
         self.in_slots(self.indexes().in_flight())
     }
 
-    /// The parents that wait for their removal, in an order as that of [`Self::held_by`].
+    /// The parents that wait for their removal, in no order.
     pub fn deleted(&self) -> impl Iterator<Item = (&BundleId, &Row)> {
         self.in_slots(self.indexes().deleted())
     }

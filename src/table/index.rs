@@ -27,7 +27,7 @@ enum Aging {
 /// Sets of slots by a key, of which each slot is in one at most. An empty set is not kept.
 ///
 /// A slot is found in its set by its place there, and the last one takes the place of one that
-/// goes: the order of a set means nothing, but equal histories give equal orders.
+/// goes: the order of a set means nothing, and depends on when the sets were made.
 #[derive(Clone, Debug)]
 pub(super) struct Sets<K> {
     sets: IdMap<K, Vec<SlotId>>,

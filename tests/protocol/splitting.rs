@@ -46,7 +46,7 @@ fn splitter(hits: u32) -> Splitter {
 }
 
 fn round(splitter: &mut Splitter, cluster: &Cluster, rate: f64) -> SplitPlan {
-    splitter.round(cluster.table(), &load(cluster, rate), Topics::new())
+    splitter.round(cluster.table(), load(cluster, rate), Topics::new())
 }
 
 /// Asks for what is due through the protocol of `a`, and says how each ended.
@@ -104,10 +104,10 @@ fn an_old_report_splits_nothing_twice() {
     let mut cluster = owned_by(&["a", "b"], &["a"]);
     let mut splitter = splitter(0);
     let old = load(&cluster, 50_000.0);
-    let plan = splitter.round(cluster.table(), &old, Topics::new());
+    let plan = splitter.round(cluster.table(), old.clone(), Topics::new());
     assert_eq!(plan.splits.len(), 1);
     assert!(is_done(&carry_out(&mut splitter, &mut cluster)[0]));
-    let plan = splitter.round(cluster.table(), &old, Topics::new());
+    let plan = splitter.round(cluster.table(), old, Topics::new());
     assert_eq!(plan, SplitPlan::default());
 }
 

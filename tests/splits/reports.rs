@@ -231,7 +231,7 @@ fn a_split_is_asked_for_with_the_version_of_its_row() {
         ..Config::default()
     };
     let mut splitter = Splitter::new(config).unwrap();
-    let plan = splitter.round(&book.table, &load, Topics::new());
+    let plan = splitter.round(&book.table, load.clone(), Topics::new());
     let middle = slice(cut_in_the_middle(parent.range()));
     assert_eq!(plan.splits[0].cuts.as_slice(), middle);
     let due = splitter.due();
@@ -251,14 +251,14 @@ fn a_split_is_asked_for_with_the_version_of_its_row() {
         other => panic!("{other:?}"),
     }
     // It is under way: another round does not ask again.
-    let plan = splitter.round(&book.table, &load, Topics::new());
+    let plan = splitter.round(&book.table, load.clone(), Topics::new());
     assert_eq!(plan.whole[&parent], Whole::Splitting);
     assert!(splitter.due().is_empty());
 
     let reported = load.brokers.remove(&support::broker("a")).unwrap();
     load.brokers.insert(support::broker("b"), reported);
     splitter.on_answer(&parent, Answer::Closed).unwrap();
-    let plan = splitter.round(&book.table, &load, Topics::new());
+    let plan = splitter.round(&book.table, load.clone(), Topics::new());
     assert_eq!(plan, SplitPlan::default(), "`b` does not own it");
 }
 

@@ -9,8 +9,8 @@ use crate::ids::{BrokerId, Epoch, Holder, Position, SessionToken};
 use crate::log::ENTRY_BYTES_MAX;
 use crate::state::{Body, CHANGES_MAX, Change, Entry, Record};
 
-/// An entry of changes that uses known names and splits nothing.
-pub(super) fn entry(dictionary: &Dictionary, bytes: &[u8]) -> Option<Entry> {
+/// Reads an entry of changes that uses known names and splits nothing.
+pub(super) fn read(dictionary: &Dictionary, bytes: &[u8]) -> Option<Entry> {
     if bytes.len() > ENTRY_BYTES_MAX {
         return None;
     }
@@ -89,7 +89,7 @@ impl Writing<'_> {
     }
 
     fn broker(&mut self, name: &BrokerId) -> Option<()> {
-        self.number(self.dictionary.brokers.known(name)?);
+        self.number(self.dictionary.brokers.known(name)?.into());
         Some(())
     }
 
@@ -100,7 +100,7 @@ impl Writing<'_> {
     }
 
     fn change(&mut self, change: &Change) -> Option<()> {
-        self.number(self.dictionary.bundles.known(&change.bundle)?);
+        self.number(self.dictionary.bundles.known(&change.bundle)?.into());
         self.number(change.expected.get());
         self.byte(u8::from(change.next.is_some()));
         change.next.iter().try_for_each(|next| self.record(next))

@@ -228,13 +228,13 @@ proptest! {
         dictionary.encode(&payload).unwrap();
         dictionary.take_introduced();
         let bytes = dictionary.encode(&payload).unwrap();
-        let short = plain::entry(&dictionary, &bytes);
+        let short = plain::read(&dictionary, &bytes);
         prop_assert_eq!(short.is_some(), is_plain(&payload));
         let mut whole = Vec::new();
         dictionary.encode_any(&payload, &mut whole).unwrap();
         prop_assert_eq!(&bytes, &whole);
         for bytes in [bytes.clone(), edited(bytes, edits)] {
-            let short = plain::entry(&dictionary, &bytes).map(Arc::new);
+            let short = plain::read(&dictionary, &bytes).map(Arc::new);
             let whole = dictionary.decode_any(&bytes);
             match short {
                 Some(entry) => prop_assert_eq!(whole, Ok(Payload::Entry(entry))),
@@ -331,14 +331,14 @@ fn the_short_way_takes_a_number_in_no_more_bytes_than_it_needs() {
         dictionary.encode(&payload).unwrap();
         dictionary.take_introduced();
         let bytes = dictionary.encode(&payload).unwrap();
-        assert!(plain::entry(&dictionary, &bytes).is_some());
+        assert!(plain::read(&dictionary, &bytes).is_some());
         // No names, an entry, its author and session; no epoch, changes, none of them.
         let (before, after) = (&bytes[..4], &bytes[bytes.len() - 3..]);
         for (mark, width) in [(251, 2), (252, 4), (253, 8)] {
             let number = &counter.to_le_bytes()[..width];
             let wider = [before, &[mark], number, after].concat();
             if wider.len() > bytes.len() {
-                assert_eq!(plain::entry(&dictionary, &wider), None, "{wider:?}");
+                assert_eq!(plain::read(&dictionary, &wider), None, "{wider:?}");
                 assert_eq!(dictionary.decode(&wider), Err(Error::NotCanonical));
             }
         }

@@ -308,14 +308,8 @@ fn create(spare: &Spare, log: LogId) -> Result<End, OpenError> {
 fn start(shared: Shared, found: Found, threads: Threads) -> Result<FileLog, OpenError> {
     let (answer, opened) = pending::channel();
     shared.write_now(VecDeque::from([group::opened(answer)]));
-    if let Err(error) = opened
-        .wait()
-        .map_err(|_| AppendError::Unknown(Doubt::NoAnswer))?
-    {
-        // A sync that failed says more than that the outcome is unknown.
-        shared.check()?;
-        return Err(error.into());
-    }
+    let opened = opened.wait();
+    opened.map_err(|_| AppendError::Unknown(Doubt::NoAnswer))??;
     FileLog::start(shared, found, threads).map_err(|error| OpenError::Thread { kind: error.kind() })
 }
 

@@ -246,11 +246,6 @@ impl Shared {
         writer.check()
     }
 
-    /// Whether anything can be promised, or a sync has failed.
-    pub(super) fn check(&self) -> Result<(), storage::Error> {
-        self.writer.lock().check()
-    }
-
     /// Takes no more; workers end once nothing waits.
     pub(super) fn begin_close(&self) {
         self.queue.close();

@@ -44,11 +44,16 @@ fn one_at_a_time(setting: &Setting) -> Case {
     let work = Work::new(count, 1);
     Case {
         name: format!("durable, one at a time ({count} appends)"),
-        subjects: vec![
-            limit::groups(LIMIT, setting, &work, 1),
-            ours::one_at_a_time(OURS, setting, &work),
+        subjects: [
+            vec![
+                limit::groups(LIMIT, setting, &work, 1),
+                ours::one_at_a_time(OURS, setting, &work),
+            ],
+            peers::one_at_a_time(setting, &work),
         ]
-        .with(peers::one_at_a_time(setting, &work)),
+        .into_iter()
+        .flatten()
+        .collect(),
         goals: vec![goal("G3", "p50", OURS, LIMIT, Bound::AtMost(1.06))],
     }
 }
@@ -58,11 +63,16 @@ fn many_threads(setting: &Setting) -> Case {
     let work = Work::new(count, MANY);
     Case {
         name: format!("durable, {MANY} threads ({count} appends each)"),
-        subjects: vec![
-            limit::groups(LIMIT, setting, &work, MANY),
-            ours::many_threads(OURS, setting, &work),
+        subjects: [
+            vec![
+                limit::groups(LIMIT, setting, &work, MANY),
+                ours::many_threads(OURS, setting, &work),
+            ],
+            peers::many_threads(setting, &work),
         ]
-        .with(peers::many_threads(setting, &work)),
+        .into_iter()
+        .flatten()
+        .collect(),
         goals: vec![
             goal("G1", "rate", OURS, LIMIT, Bound::AtLeast(0.30)),
             goal("G1", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(1.5)),
@@ -76,11 +86,16 @@ fn many_in_flight(setting: &Setting) -> Case {
     let work = Work::new(count, 1);
     Case {
         name: format!("durable, {MANY} in flight from one thread ({count} appends)"),
-        subjects: vec![
-            limit::groups(LIMIT, setting, &work, MANY),
-            ours::in_flight(OURS, setting, &work, MANY),
+        subjects: [
+            vec![
+                limit::groups(LIMIT, setting, &work, MANY),
+                ours::in_flight(OURS, setting, &work, MANY),
+            ],
+            peers::in_flight(setting),
         ]
-        .with(peers::in_flight(setting)),
+        .into_iter()
+        .flatten()
+        .collect(),
         goals: vec![
             goal("G2", "rate", OURS, LIMIT, Bound::AtLeast(0.85)),
             goal("G2", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(4.0)),
@@ -93,11 +108,16 @@ fn batches(setting: &Setting) -> Case {
     let work = Work::new(count, 1);
     Case {
         name: format!("durable, in batches of {BATCH} ({count} appends)"),
-        subjects: vec![
-            limit::groups(LIMIT, setting, &work, BATCH),
-            ours::batches(OURS, setting, &work, BATCH),
+        subjects: [
+            vec![
+                limit::groups(LIMIT, setting, &work, BATCH),
+                ours::batches(OURS, setting, &work, BATCH),
+            ],
+            peers::batches(setting, &work, BATCH),
         ]
-        .with(peers::batches(setting, &work, BATCH)),
+        .into_iter()
+        .flatten()
+        .collect(),
         goals: vec![
             goal("G4", "rate", OURS, LIMIT, Bound::AtLeast(0.9)),
             goal("G4", "rate", OURS, OKAYWAL, Bound::AtLeast(1.35)),
@@ -110,27 +130,20 @@ fn unsynced(setting: &Setting) -> Case {
     let work = Work::new(count, 1);
     Case {
         name: format!("not synced, one by one ({count} appends)"),
-        subjects: vec![
-            limit::memory("memcpy + crc32", &work),
-            ours::unsynced(OURS, setting, &work),
+        subjects: [
+            vec![
+                limit::memory("memcpy + crc32", &work),
+                ours::unsynced(OURS, setting, &work),
+            ],
+            peers::unsynced(setting, &work),
         ]
-        .with(peers::unsynced(setting, &work)),
+        .into_iter()
+        .flatten()
+        .collect(),
         goals: vec![
             goal("G5", "rate", OURS, MRECORDLOG, Bound::AtLeast(3.0)),
             goal("G5", "rate", OURS, RAFT_ENGINE, Bound::AtLeast(12.0)),
         ],
-    }
-}
-
-/// Subjects with those that others have built.
-trait With {
-    fn with(self, others: Vec<Subject>) -> Self;
-}
-
-impl With for Vec<Subject> {
-    fn with(mut self, others: Vec<Subject>) -> Self {
-        self.extend(others);
-        self
     }
 }
 
