@@ -206,9 +206,10 @@ impl Desk {
 
     /// The strategy has panicked: it is not asked again.
     fn fail(&self, shared: &Shared) {
-        self.failed.store(true, Ordering::Release);
         let mut rounds = self.rounds.lock();
         rounds.switch(Switch::Off);
+        // Not before it is off: whoever sees the one sees the other.
+        self.failed.store(true, Ordering::Release);
         self.show(&rounds);
         drop(rounds);
         events::strategy_panicked(&shared.broker);
